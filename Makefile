@@ -1,0 +1,46 @@
+# Targets are documented by the comment after `##`; `make` alone prints them.
+BUN := node_modules/.bin/bun
+BIN := dist/neurarch-gate
+VERSION := $(shell sed -n 's/^  "version": "\(.*\)",/\1/p' package.json)
+COMMIT := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo release)
+TARGET := $(shell uname -s | tr A-Z a-z)-$(shell uname -m)
+SOURCES := $(shell find src lua python-shim -type f 2>/dev/null)
+
+.DEFAULT_GOAL := help
+.PHONY: help build check format test bench oracle clean
+
+help: ## Print this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: $(BIN) ## Build the executable, dist/neurarch-gate
+
+# What the flags are for: bytecode, a chunk a command and a late JIT for start-up (a submit is over before a
+# compiler thread has paid for itself); identifiers stay whole, since minified ones have collided; no file of the working directory (.env, bunfig.toml, tsconfig.json, package.json) is read.
+$(BIN): $(SOURCES) package-lock.json Makefile
+	@mkdir -p dist
+	$(BUN) build --compile --target=bun --format=esm --bytecode --splitting --minify-syntax --minify-whitespace \
+	  --compile-jit-policy=1000 \
+	  --no-compile-autoload-dotenv --no-compile-autoload-bunfig \
+	  --no-compile-autoload-tsconfig --no-compile-autoload-package-json \
+	  --compile-exec-argv="--use-system-ca" \
+	  --define BUILD_VERSION='"$(VERSION)"' --define BUILD_COMMIT='"$(COMMIT)"' --define BUILD_TARGET='"$(TARGET)"' \
+	  src/main.ts --outfile $(BIN)
+
+check: ## Format, lint and type-check
+	node_modules/.bin/biome check .
+	node_modules/.bin/tsc --noEmit
+
+format: ## Rewrite the sources in the project's format
+	node_modules/.bin/biome check --write .
+
+test: ## Install what is missing, then run every test
+	sh .ci/test
+
+bench: build ## Measure start-up against named peers, into docs/performance.md
+	sh tests/bench/run.sh
+
+oracle: ## Measure training peaks with PyTorch on fake tensors (minutes; apart from CI)
+	sh tests/oracle/run.sh
+
+clean: ## Remove what was built
+	rm -rf dist

@@ -1,0 +1,126 @@
+"""A SkyPilot admin policy that asks the neurarch-gate executable.
+
+    admin_policy: neurarch_gate.NeurarchPolicy      # in ~/.sky/config.yaml, or in the API server's
+
+The request goes to the executable on stdin exactly as SkyPilot would send it to a REST policy, and its answer
+comes back as one JSON document; nothing is decided here.
+"""
+import json
+import logging
+import os
+import signal
+import subprocess
+
+import sky
+from sky import exceptions
+
+__version__ = '0.1.0'
+__all__ = ['NeurarchPolicy']
+
+_logger = logging.getLogger('sky.neurarch_gate')
+_LIMIT_S = 29.0  # SkyPilot gives a policy 30 s.
+
+
+def _start_environment():
+    """What this process was started with. os.environ will not do: an API server lays client variables over it.
+
+    Processes that set their title lose their own copy; the process that started them still has one.
+    """
+    pid = os.getpid()
+    for _ in range(6):
+        try:
+            with open(f'/proc/{pid}/environ', 'rb') as file:
+                raw = file.read()
+            if b'PATH=' in raw:
+                pairs = (one.partition(b'=') for one in raw.split(b'\0') if b'=' in one)
+                return {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}
+            with open(f'/proc/{pid}/stat', 'rb') as file:
+                pid = int(file.read().rpartition(b')')[2].split()[1])
+        except (OSError, ValueError, IndexError):
+            break
+    return dict(os.environ)
+
+
+_START = _start_environment()
+# All that the executable gets of it: where models are found and how the network is reached.
+_PASSED = {name: _START[name] for name in (
+    'HOME', 'XDG_CACHE_HOME', 'HF_HOME', 'HF_HUB_CACHE', 'HF_TOKEN', 'HF_TOKEN_PATH', 'HF_ENDPOINT',
+    'HF_HUB_OFFLINE', 'TRANSFORMERS_OFFLINE', 'HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'http_proxy',
+    'https_proxy', 'no_proxy', 'SSL_CERT_FILE') if name in _START}
+
+
+class NeurarchPolicy(sky.AdminPolicy):
+    """Settings: class attributes of a subclass, and over them NEURARCH_POLICY_<NAME> (but for `binary`)."""
+
+    binary = '/usr/local/bin/neurarch-gate'
+    mutate = False  # rewrite an over-request instead of warning
+    max_cost_usd = None  # refuse a run whose list price is over this
+    fail_closed = False  # refuse when the executable cannot be asked
+    timeout_s = 25  # seconds for one answer
+    config = None  # a site file in place of /etc/neurarch/gate.toml
+
+    @classmethod
+    def validate_and_mutate(cls, user_request):
+        try:
+            answer = cls._ask(user_request.encode())
+            decision, text = answer['decision'], '\n'.join(answer['messages'])
+            if decision not in ('allow', 'warn', 'refuse', 'rewrite', 'unjudged'):
+                raise ValueError('the answer holds no decision')
+            mutated = sky.MutatedUserRequest(user_request.task, user_request.skypilot_config)
+            if decision == 'rewrite':
+                mutated = sky.MutatedUserRequest.decode(json.dumps(answer['reply']), user_request)
+        except Exception as e:  # pylint: disable=broad-except
+            return cls._unanswered(user_request, e)
+        if decision == 'refuse':
+            raise exceptions.UserRequestRejectedByPolicy(text or 'Neurarch: refused without a reason.')
+        cls._tell(user_request, text)
+        return mutated
+
+    @classmethod
+    def _ask(cls, body):
+        command = [cls.binary, 'judge', '--admin-policy']
+        command += ['--mutate'] if cls._flag('mutate') else []
+        command += ['--fail-closed'] if cls._flag('fail_closed') else []
+        for name in ('max_cost_usd', 'config'):
+            if cls._setting(name) is not None:
+                command += ['--' + name.replace('_', '-'), str(cls._setting(name))]
+        env = {'PATH': '/usr/local/bin:/usr/bin:/bin', 'LANG': 'C.UTF-8', 'NO_COLOR': '1', **_PASSED}
+        timeout = min(float(cls._setting('timeout_s')), _LIMIT_S)
+        with subprocess.Popen(command, env=env, cwd='/', start_new_session=True, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+            try:
+                return json.loads(process.communicate(body.encode(), timeout)[0])
+            except BaseException:
+                _end(process)
+                raise
+
+    @classmethod
+    def _setting(cls, name):
+        return _START.get('NEURARCH_POLICY_' + name.upper()) or getattr(cls, name)
+
+    @classmethod
+    def _flag(cls, name):
+        return str(cls._setting(name)).strip().lower() in ('1', 'true', 'yes', 'on')
+
+    @classmethod
+    def _unanswered(cls, user_request, error):
+        why = ' '.join(f'{type(error).__name__}: {error}'.split())[:200]
+        if cls._flag('fail_closed'):
+            raise exceptions.UserRequestRejectedByPolicy(
+                f'Neurarch: not judged ({why}); refused, as this site fails closed.') from None
+        cls._tell(user_request, f'Neurarch: not judged ({why}); allowed unchecked (fail open).')
+        return sky.MutatedUserRequest(user_request.task, user_request.skypilot_config)
+
+    @staticmethod
+    def _tell(user_request, text):
+        # validate and optimize come before every launch; their output would say the same again.
+        if text and user_request.request_name.value not in ('validate', 'optimize'):
+            _logger.warning(text)
+
+
+def _end(process):
+    """Ends the executable and whatever it started."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        pass

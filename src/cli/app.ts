@@ -1,0 +1,105 @@
+import { GateError } from "../lib/errors.ts";
+import type { Command, CommandOutput } from "./command.ts";
+import { exitOfError } from "./exit.ts";
+
+/** The command tree. Each command's code is loaded only when it runs: start-up is what every submit pays. */
+export const COMMANDS: Readonly<Record<string, () => Promise<{ command: Command }>>> = {
+  judge: () => import("./commands/judge.ts"),
+  slurm: () => import("./commands/slurm.ts"),
+  size: () => import("./commands/size.ts"),
+  cards: () => import("./commands/cards.ts"),
+  "print-lua": () => import("./commands/print-lua.ts"),
+  "print-python": () => import("./commands/print-python.ts"),
+};
+
+/** Runs one command line to its output; never throws. */
+export async function runApp(words: readonly string[]): Promise<CommandOutput> {
+  const [name, ...rest] = words;
+  // `slurm` answers a submit: whatever happens there, the answer is a decision and the exit code is 0.
+  if (name === "slurm") return (await import("./commands/slurm.ts")).runOpen(rest);
+  const json = wantsJson(rest);
+  try {
+    return await dispatch(name, rest);
+  } catch (error) {
+    return describeError(error, name, json);
+  }
+}
+
+async function dispatch(name: string | undefined, rest: readonly string[]): Promise<CommandOutput> {
+  if (name === undefined || name === "--help" || name === "-h" || name === "help") {
+    const { rootHelp } = await import("./help.ts");
+    return { out: await rootHelp(), exit: name === undefined ? 2 : 0 };
+  }
+  if (name === "--version" || name === "-v" || name === "version") {
+    const { versionLine } = await import("./version.ts");
+    return { out: `${versionLine()}\n`, exit: 0 };
+  }
+  const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  if (load === undefined) {
+    const { nearest } = await import("../lib/nearest.ts");
+    const near = nearest(name, Object.keys(COMMANDS));
+    const kind = name.startsWith("-") ? "flag" : "command";
+    throw new GateError(
+      "usage",
+      `unknown ${kind} ${name}`,
+      near === null
+        ? "`neurarch-gate --help` lists the commands."
+        : `Did you mean \`neurarch-gate ${near}\`?`,
+    );
+  }
+  const { command } = await load();
+  if (asksForHelp(rest)) {
+    const { commandHelp } = await import("./help.ts");
+    return { out: await commandHelp(command), exit: 0 };
+  }
+  const { parseStrict } = await import("./strict.ts");
+  return command.run(parseStrict(rest, command.args, command.repeatable));
+}
+
+/** `--help` before a `--`; after it the word belongs to someone else. */
+function asksForHelp(words: readonly string[]): boolean {
+  for (const word of words) {
+    if (word === "--") return false;
+    if (word === "--help" || word === "-h") return true;
+  }
+  return false;
+}
+
+function wantsJson(words: readonly string[]): boolean {
+  return words.some(
+    (word, index) =>
+      word === "--json" || word === "--output=json" || (word === "--output" && words[index + 1] === "json"),
+  );
+}
+
+/** An error as one line for people, or as one JSON document where the caller reads JSON. */
+async function describeError(
+  error: unknown,
+  command: string | undefined,
+  json: boolean,
+): Promise<CommandOutput> {
+  const known =
+    error instanceof GateError
+      ? error
+      : new GateError(
+          "internal",
+          `internal error: ${error instanceof Error ? error.message : String(error)}`,
+          "This is a bug of neurarch-gate; report it with the command line.",
+        );
+  const { printable } = await import("../render/text.ts");
+  const message = printable(known.message);
+  const hint = known.hint === null ? null : printable(known.hint);
+  if (json) {
+    const { errorDocument } = await import("../render/json.ts");
+    return {
+      out: `${JSON.stringify(errorDocument(known.code, message, hint))}\n`,
+      exit: exitOfError(known.code),
+    };
+  }
+  const where =
+    command === undefined || !Object.hasOwn(COMMANDS, command) ? "neurarch-gate" : `neurarch-gate ${command}`;
+  return {
+    err: `${where}: ${message.replace(/\.+$/, "")}.${hint === null ? "" : ` ${hint}`}\n`,
+    exit: exitOfError(known.code),
+  };
+}

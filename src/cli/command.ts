@@ -1,0 +1,35 @@
+import type { ArgsDef } from "citty";
+import type { ExitCode } from "./exit.ts";
+
+/** What the strict parser made of a command line. */
+export interface ParsedWords {
+  /** Flags with a value, by long name; the last one wins. */
+  readonly values: Readonly<Record<string, string>>;
+  /** Flags that may be repeated, in order. */
+  readonly lists: Readonly<Record<string, readonly string[]>>;
+  /** Flags without a value. `--no-x` is `false`. */
+  readonly switches: Readonly<Record<string, boolean>>;
+  /** Words that are not flags, by the name the command gave their place. */
+  readonly words: readonly string[];
+}
+
+/** What a command wants said and how it ended. Printing and exiting is done in one place for all. */
+export interface CommandOutput {
+  /** Data, for stdout. */
+  readonly out?: string;
+  /** For people, on stderr. */
+  readonly err?: string;
+  readonly exit: ExitCode;
+}
+
+/** One command: its flags as citty describes them, and a `run` that only wires stages together. */
+export interface Command {
+  readonly name: string;
+  readonly description: string;
+  readonly args: ArgsDef;
+  /** Flags that may be given several times. */
+  readonly repeatable?: readonly string[];
+  /** Shown first in the help: a command line and what it does. */
+  readonly examples: readonly (readonly [string, string])[];
+  run(input: ParsedWords): Promise<CommandOutput>;
+}

@@ -1,0 +1,154 @@
+import { fileDocument, worstDecision } from "../../gate/documents.ts";
+import { judgeAll } from "../../gate/judge-file.ts";
+import { loadSettings } from "../../gate/load.ts";
+import type { Settings } from "../../gate/settings.ts";
+import { makeSizer, SKYPILOT_DEADLINE_MS } from "../../gate/size.ts";
+import type { TaskJob, TaskOutcome } from "../../gate/task.ts";
+import { environment, terminalColumns, workingDirectory } from "../../host/env.ts";
+import { GateError } from "../../lib/errors.ts";
+import type { Command, CommandOutput, ParsedWords } from "../command.ts";
+import { exitOfDecision } from "../exit.ts";
+import { jobFlags, OUTPUT_FLAGS, pick, SITE_FLAGS } from "../flags.ts";
+
+const JOB_FLAGS = jobFlags({ withModel: true });
+
+export const command: Command = {
+  name: "judge",
+  description: "Judge a SkyPilot task file, a Slurm batch script or a request on plain flags",
+  args: {
+    skypilot: { type: "string", valueHint: "FILE", description: "SkyPilot task file; - reads stdin" },
+    slurm: {
+      type: "string",
+      valueHint: "FILE",
+      description: "Slurm batch script, read offline; - reads stdin",
+    },
+    request: { type: "string", valueHint: "CARD:N", description: "cards per node, with --model" },
+    nodes: { type: "string", valueHint: "N", description: "nodes of --request (1)" },
+    ...JOB_FLAGS,
+    env: { type: "string", valueHint: "K=V", description: "as in sky launch; repeatable" },
+    "env-file": { type: "string", valueHint: "FILE", description: "as in sky launch; repeatable" },
+    gpus: {
+      type: "string",
+      valueHint: "CARD:N",
+      description: "as in sky launch: in place of the file's accelerators",
+    },
+    "num-nodes": { type: "string", valueHint: "N", description: "as in sky launch" },
+    "read-env": { type: "boolean", description: "with --slurm: read SBATCH_* too, as sbatch would" },
+    rewrite: { type: "boolean", description: "with --skypilot: print the task with over-requests rewritten" },
+    "admin-policy": {
+      type: "boolean",
+      description: "read a SkyPilot user request on stdin and answer as the Python policy reads it",
+    },
+    explain: { type: "boolean", description: "add every term of the size and where each value was read" },
+    "fail-open": { type: "boolean", description: "end with 0 when the request could not be judged" },
+    "fail-on": { type: "enum", options: ["warn"], description: "end with 10 on a warning" },
+    ...SITE_FLAGS,
+    ...OUTPUT_FLAGS,
+  },
+  repeatable: ["env", "env-file"],
+  examples: [
+    ["neurarch-gate judge --skypilot task.yaml", "judge a task as SkyPilot would read it"],
+    ["neurarch-gate judge --slurm job.sbatch", "judge a batch script by its own #SBATCH and #NEURARCH lines"],
+    [
+      "neurarch-gate judge --model Qwen/Qwen3-8B --request H100:8 --batch 4",
+      "judge a request without a file",
+    ],
+    [
+      "neurarch-gate judge --skypilot task.yaml --rewrite > right-sized.yaml",
+      "right-size a task, comments kept",
+    ],
+  ],
+  run,
+};
+
+async function run(input: ParsedWords): Promise<CommandOutput> {
+  const { values, switches } = input;
+  const modes = ["skypilot", "slurm", "request"].filter((name) => values[name] !== undefined);
+  if (switches["admin-policy"] === true) {
+    if (modes.length > 0)
+      throw new GateError("usage", `--admin-policy reads stdin and takes no --${modes[0]}`);
+    return (await import("../admin-policy.ts")).runAdminPolicy(input);
+  }
+  if (modes.length !== 1) {
+    throw new GateError(
+      "usage",
+      modes.length === 0 ? "nothing to judge is named" : `--${modes[0]} and --${modes[1]} exclude each other`,
+      "Give one of --skypilot FILE, --slurm FILE, or --model ID with --request CARD:N.",
+    );
+  }
+  const asked = await loadSettings(input);
+  const settings: Settings = switches.rewrite === true ? { ...asked, mutate: true } : asked;
+  const size = makeSizer(settings, {
+    cwd: workingDirectory(),
+    env: environment(),
+    deadlineMs: SKYPILOT_DEADLINE_MS,
+  });
+  const { jobs, rewritten } = await read(input, modes[0]!, settings);
+  const outcomes = await judgeAll(jobs, settings, size);
+  const exit = exitOfDecision(worstDecision(outcomes), {
+    failOpen: switches["fail-open"] === true,
+    failOnWarn: values["fail-on"] === "warn",
+  });
+  if (switches.rewrite === true) return { ...(await rewriting(input, rewritten, outcomes)), exit };
+  if (switches.json === true || values.output === "json") {
+    return { out: `${JSON.stringify(fileDocument(outcomes))}\n`, exit };
+  }
+  return { out: await forPeople(outcomes, switches.explain === true), exit };
+}
+
+interface Read {
+  readonly jobs: readonly TaskJob[];
+  /** The file's text with its tasks rewritten; null where there is no file to rewrite. */
+  readonly rewritten: ((outcomes: readonly TaskOutcome[]) => string) | null;
+}
+
+async function read(input: ParsedWords, mode: string, settings: Settings): Promise<Read> {
+  const { values, lists, switches } = input;
+  const flags = pick(values, JOB_FLAGS);
+  if (mode === "request") {
+    const { plainJob } = await import("../../gate/plain-job.ts");
+    return { jobs: [plainJob(values, settings)], rewritten: null };
+  }
+  if (mode === "slurm") {
+    const { scriptJobs } = await import("../../gate/slurm-file.ts");
+    const reading = { environment: environment(), readEnv: switches["read-env"] === true, flags };
+    return { jobs: scriptJobs(values.slurm!, reading, settings), rewritten: null };
+  }
+  const { readTaskFile } = await import("../../gate/skypilot-file.ts");
+  const { rewrittenText } = await import("../../gate/rewriting.ts");
+  const { taskFlags } = await import("../../gate/skypilot-flags.ts");
+  const { skypilotJob } = await import("../../gate/skypilot-job.ts");
+  const { markInFile } = await import("../../skypilot/rewrite-mark.ts");
+  const { text, file } = readTaskFile(values.skypilot!, taskFlags(values, lists), environment());
+  return {
+    jobs: file.tasks.map((task, index) =>
+      skypilotJob(task, null, flags, index === 0 ? file.notes : [], settings, markInFile(text, index)),
+    ),
+    rewritten: (outcomes) => rewrittenText(text, outcomes),
+  };
+}
+
+async function rewriting(
+  input: ParsedWords,
+  rewritten: Read["rewritten"],
+  outcomes: readonly TaskOutcome[],
+): Promise<Omit<CommandOutput, "exit">> {
+  if (rewritten === null)
+    throw new GateError("usage", "--rewrite works on a task file only", "Give it with --skypilot FILE.");
+  if (input.switches.json === true || input.values.output === "json") {
+    throw new GateError("usage", "--rewrite prints the task itself, so it goes without --json");
+  }
+  const messages = outcomes.flatMap((outcome) => outcome.messages);
+  return { out: rewritten(outcomes), err: messages.map((message) => `${message}\n`).join("") };
+}
+
+async function forPeople(outcomes: readonly TaskOutcome[], withTerms: boolean): Promise<string> {
+  const { humanVerdict } = await import("../../render/human.ts");
+  const width = terminalColumns() ?? undefined;
+  const parts = outcomes.map((outcome) => humanVerdict(outcome, width));
+  if (withTerms) {
+    const { explainOutcome } = await import("../explain.ts");
+    for (const outcome of outcomes) parts.push(...explainOutcome(outcome, width));
+  }
+  return parts.join("\n");
+}

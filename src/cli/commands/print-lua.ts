@@ -1,0 +1,40 @@
+import filter from "../../../lua/cli_filter.lua" with { type: "text" };
+import { LUA_SETTINGS, type LuaSettings, luaWithSettings } from "../../slurm/lua.ts";
+import type { Command, CommandOutput, ParsedWords } from "../command.ts";
+
+const flagOf = (setting: string) => setting.replaceAll("_", "-");
+
+export const command: Command = {
+  name: "print-lua",
+  description: "Print the Slurm filter with a site's settings written into it",
+  args: Object.fromEntries(
+    Object.entries(LUA_SETTINGS).map(([setting, form]) => [
+      flagOf(setting),
+      form === "switch"
+        ? { type: "boolean", description: `sets ${setting} = true` }
+        : {
+            type: "string",
+            valueHint: Array.isArray(form) ? form.join("|") : "VALUE",
+            description: `sets ${setting}`,
+          },
+    ]),
+  ),
+  examples: [
+    ["neurarch-gate print-lua > /etc/slurm/cli_filter.lua", "install the filter in warn mode"],
+    [
+      "neurarch-gate print-lua --mode reject --gpu-map /etc/neurarch/gpu-map.json",
+      "refuse what does not fit",
+    ],
+  ],
+  run,
+};
+
+async function run({ values, switches }: ParsedWords): Promise<CommandOutput> {
+  const settings = Object.fromEntries(
+    Object.keys(LUA_SETTINGS).map((setting) => [
+      setting,
+      values[flagOf(setting)] ?? switches[flagOf(setting)],
+    ]),
+  ) as LuaSettings;
+  return { out: luaWithSettings(filter, settings), exit: 0 };
+}

@@ -1,0 +1,78 @@
+import { flagFacts } from "../../facts/flags.ts";
+import { readFacts } from "../../facts/read.ts";
+import { loadSettings } from "../../gate/load.ts";
+import { makeSizer, SKYPILOT_DEADLINE_MS } from "../../gate/size.ts";
+import { environment, terminalColumns, workingDirectory } from "../../host/env.ts";
+import { type ErrorCode, GateError } from "../../lib/errors.ts";
+import type { Unsized } from "../../sizing/types.ts";
+import type { Command, CommandOutput, ParsedWords } from "../command.ts";
+import { jobFlags, OUTPUT_FLAGS, pick, SITE_FLAGS } from "../flags.ts";
+
+const JOB_FLAGS = jobFlags({ withModel: false });
+
+export const command: Command = {
+  name: "size",
+  description: "Size a model's training peak, without a request",
+  args: {
+    model: {
+      type: "positional",
+      description: "Hugging Face id, or a path to a config.json, its folder or a .neurarch.json",
+    },
+    ...JOB_FLAGS,
+    batch: { type: "string", valueHint: "N", description: "samples per step, on all cards together (1)" },
+    explain: { type: "boolean", description: "every term, its formula and its bytes" },
+    config: SITE_FLAGS.config,
+    headroom: SITE_FLAGS.headroom,
+    sizing: SITE_FLAGS.sizing,
+    cli: SITE_FLAGS.cli,
+    timeout: SITE_FLAGS.timeout,
+    ...OUTPUT_FLAGS,
+  },
+  examples: [
+    ["neurarch-gate size Qwen/Qwen3-8B --batch 8", "the peak at batch 8 and 2048 tokens"],
+    ["neurarch-gate size ./config.json --lora-rank 16 --explain", "a LoRA run, term by term"],
+    ["neurarch-gate size gpt2 --precision bf16 --json", "for scripts"],
+  ],
+  run,
+};
+
+const CODE_OF: Record<Unsized["reason"], ErrorCode> = {
+  "recipe-not-sized": "usage",
+  "family-not-sized": "config-invalid",
+  "config-invalid": "config-invalid",
+  "model-not-found": "unreachable",
+  "model-unreachable": "unreachable",
+  "sizing-failed": "unreachable",
+};
+
+async function run(input: ParsedWords): Promise<CommandOutput> {
+  const { values, switches, words } = input;
+  const settings = await loadSettings(input);
+  const flags = { batch: "1", ...pick(values, JOB_FLAGS), model: words[0]! };
+  const reading = readFacts(flagFacts(flags), { unknownKeys: "ignore", siteDefaults: settings.factDefaults });
+  if (reading.kind !== "facts") {
+    const problem = reading.kind === "unreadable" ? reading.problems[0]?.message : undefined;
+    throw new GateError("usage", (problem ?? "the model's name is empty").replace(/\.$/, ""));
+  }
+  const { facts } = reading;
+  const size = makeSizer(settings, {
+    cwd: workingDirectory(),
+    env: environment(),
+    deadlineMs: SKYPILOT_DEADLINE_MS,
+  });
+  const sized = await size(facts);
+  if (!sized.ok) throw new GateError(CODE_OF[sized.error.reason], sized.error.message.replace(/\.$/, ""));
+  const { sizing } = sized.value;
+  const batch = facts.batch.value;
+  if (switches.json === true || values.output === "json") {
+    const { sizingDocument } = await import("../../render/json.ts");
+    return { out: `${JSON.stringify(sizingDocument(sizing, batch, switches.explain === true))}\n`, exit: 0 };
+  }
+  const width = terminalColumns() ?? undefined;
+  if (switches.explain === true) {
+    const { explain } = await import("../../render/explain.ts");
+    return { out: explain({ sizing, batch, headroom: settings.headroom, facts }, width), exit: 0 };
+  }
+  const { humanSizing } = await import("../../render/human.ts");
+  return { out: humanSizing(sizing, batch, settings.headroom, width), exit: 0 };
+}

@@ -1,0 +1,112 @@
+import { loadSettings } from "../../gate/load.ts";
+import { makeSizer, SLURM_DEADLINE_MS } from "../../gate/size.ts";
+import { submitJobs } from "../../gate/slurm-submit.ts";
+import { judgeTask } from "../../gate/task.ts";
+import { environment, workingDirectory } from "../../host/env.ts";
+import { GateError } from "../../lib/errors.ts";
+import { commentOf, filterLines } from "../../render/lines.ts";
+import { noteLine } from "../../render/messages.ts";
+import type { Command, CommandOutput, ParsedWords } from "../command.ts";
+import { jobFlags, MODE_FLAG, pick, SITE_FLAGS, SLURM_OPTION_FLAGS } from "../flags.ts";
+import { parseStrict } from "../strict.ts";
+
+/** The contract between the Lua filter and this program: the lines below and the flags the filter passes. */
+export const LUA_CONTRACT = 1;
+
+const JOB_FLAGS = jobFlags({ withModel: true });
+
+export const command: Command = {
+  name: "slurm",
+  description:
+    "What the Slurm filter runs at submit time: prints decision=, message= and comment= lines, exit 0 always",
+  args: {
+    script: {
+      type: "string",
+      valueHint: "FILE",
+      description: "batch script; without request flags its own #SBATCH lines are read",
+    },
+    ...SLURM_OPTION_FLAGS,
+    ...JOB_FLAGS,
+    ...MODE_FLAG,
+    "hours-from-time": { type: "boolean", description: "--time stands in where the job names no hours" },
+    annotate: { type: "boolean", description: "also print a comment= line" },
+    "lua-contract": {
+      type: "string",
+      valueHint: "N",
+      description: "the contract number of the Lua filter that asks",
+    },
+    ...SITE_FLAGS,
+  },
+  examples: [
+    ["neurarch-gate slurm --script job.sbatch", "judge a script by its own #SBATCH lines"],
+    ["neurarch-gate slurm --script job.sbatch --gres gpu:a10g:1 --mode reject", "as the filter calls it"],
+  ],
+  run,
+};
+
+/** Runs `slurm` so that whatever happens is a decision and exit 0: a submit never breaks because of us. */
+export async function runOpen(words: readonly string[]): Promise<CommandOutput> {
+  try {
+    if (words.includes("--help") || words.includes("-h")) {
+      const { commandHelp } = await import("../help.ts");
+      return { out: await commandHelp(command), exit: 0 };
+    }
+    return await run(parseStrict(words, command.args));
+  } catch (error) {
+    const known = error instanceof GateError ? error : null;
+    const why = known?.message ?? `internal error: ${error instanceof Error ? error.message : String(error)}`;
+    const hint = known?.hint ?? null;
+    const closed = words.includes("--fail-closed");
+    const message = noteLine(
+      `not judged: ${why.replace(/\.$/, "")}; ${closed ? "refused, as this site fails closed" : "allowed unchecked (fail open)"}.${hint === null ? "" : ` ${hint}`}`,
+    );
+    return {
+      out: `${filterLines({ decision: closed ? "refuse" : "unjudged", mode: "reject", messages: [message], comment: null })}end\n`,
+      exit: 0,
+    };
+  }
+}
+
+async function run(input: ParsedWords): Promise<CommandOutput> {
+  const { values } = input;
+  const settings = await loadSettings(input);
+  const size = makeSizer(settings, {
+    cwd: workingDirectory(),
+    env: environment(),
+    deadlineMs: SLURM_DEADLINE_MS,
+  });
+  const jobs = submitJobs(
+    {
+      script: values.script ?? null,
+      options: pick(values, SLURM_OPTION_FLAGS),
+      flags: pick(values, JOB_FLAGS),
+    },
+    environment(),
+    settings,
+  );
+  const blocks: string[] = [];
+  for (const job of jobs) {
+    const outcome = await judgeTask(job, settings, size);
+    const { decision, messages, result, request, telling } = outcome;
+    const comment =
+      settings.annotate && result !== null && telling !== null ? commentOf(result, request, telling) : null;
+    blocks.push(
+      filterLines({ decision, mode: settings.mode, messages: outcome.silent ? [] : messages, comment }),
+    );
+  }
+  return { out: `${worstFirst(blocks)}end\n`, exit: 0 };
+}
+
+/** Of a heterogeneous script read as a whole, the gravest component decides; the filter asks for one at a time. */
+function worstFirst(blocks: readonly string[]): string {
+  const graveness = (block: string) =>
+    ["decision=allow", "decision=warn", "decision=reject"].findIndex((head) => block.startsWith(head));
+  const [first = "decision=allow\n", ...rest] = [...blocks].sort((a, b) => graveness(b) - graveness(a));
+  return (
+    first +
+    rest
+      .flatMap((block) => block.split("\n").filter((line) => line.startsWith("message=")))
+      .map((line) => `${line}\n`)
+      .join("")
+  );
+}

@@ -1,0 +1,49 @@
+import { type ArgsDef, type CommandDef, renderUsage } from "citty";
+import { COMMANDS } from "./app.ts";
+import type { Command } from "./command.ts";
+import { version } from "./version.ts";
+
+const ABOUT = "Tells, before a GPU job takes a reservation, whether the request can hold it.";
+
+function asCitty(command: Command): CommandDef<ArgsDef> {
+  return { meta: { name: command.name, description: command.description }, args: command.args };
+}
+
+/** citty colours by its own reading of the environment; here colour is decided once, and help has none. */
+function plain(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the escape character is what is looked for
+  return text.replace(/\u001B\[[0-9;]*m/g, "");
+}
+
+function exampleLines(examples: Command["examples"]): string {
+  if (examples.length === 0) return "";
+  return `EXAMPLES\n\n${examples.map(([line, what]) => `  ${line}\n      ${what}`).join("\n")}\n\n`;
+}
+
+/** The help of one command: examples first, then usage and flags. */
+export async function commandHelp(command: Command): Promise<string> {
+  const usage = plain(
+    await renderUsage(asCitty(command), { meta: { name: "neurarch-gate", version: version() } }),
+  );
+  const [heading, ...rest] = usage.split("\n");
+  return `${heading}\n\n${exampleLines(command.examples)}${rest.join("\n").trim()}\n`;
+}
+
+/** The help of the program: what it is, three examples, the commands. */
+export async function rootHelp(): Promise<string> {
+  const subCommands: Record<string, CommandDef<ArgsDef>> = {};
+  for (const [name, load] of Object.entries(COMMANDS)) subCommands[name] = asCitty((await load()).command);
+  const usage = plain(
+    await renderUsage({
+      meta: { name: "neurarch-gate", version: version(), description: ABOUT },
+      subCommands,
+    }),
+  );
+  const [heading, ...rest] = usage.split("\n");
+  const examples = exampleLines([
+    ["neurarch-gate judge --skypilot task.yaml", "judge a SkyPilot task file"],
+    ["neurarch-gate judge --slurm job.sbatch", "judge a batch script"],
+    ["neurarch-gate size Qwen/Qwen3-8B --batch 8 --explain", "size a model's training peak, term by term"],
+  ]);
+  return `${heading}\n\n${examples}${rest.join("\n").trim()}\n`;
+}

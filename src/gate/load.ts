@@ -1,0 +1,132 @@
+import { pathKind, readText } from "../host/fs.ts";
+import { GateError } from "../lib/errors.ts";
+import { buildCardTable } from "../request/cards.ts";
+import { MODES, type Settings, SITE_FILE, SIZINGS, type SiteFile } from "./settings.ts";
+
+/** Largest settings file that is read. */
+const MAX_SETTINGS_BYTES = 1_000_000;
+
+/** Settings given on the command line, still as words. Absent = not given. */
+export interface SettingFlags {
+  readonly values: Readonly<Record<string, string>>;
+  readonly switches: Readonly<Record<string, boolean>>;
+}
+
+/**
+ * Resolves a site's settings once: flags over `--config` (or `/etc/neurarch/gate.toml`) over the defaults.
+ * Throws `GateError("settings-invalid")` naming file and key, `GateError("usage")` naming the flag.
+ */
+export async function loadSettings(flags: SettingFlags): Promise<Settings> {
+  const { values, switches } = flags;
+  const site = await readSiteFile(values.config);
+  const file = async (flag: string, fromSite: string | Record<string, unknown> | undefined) => {
+    const given = values[flag] ?? fromSite;
+    if (given === undefined) return null;
+    return typeof given === "string" ? readJsonObject(given, `--${flag}`) : given;
+  };
+  const partitionMap = await file("partition-map", site.partition_map);
+  return {
+    mode: oneOf("mode", values.mode, MODES) ?? site.mode ?? "warn",
+    mutate: switches.mutate ?? site.mutate ?? false,
+    failClosed: switches["fail-closed"] ?? site.fail_closed ?? false,
+    maxCostUsd: numberOf("max-cost-usd", values, { above: 0 }) ?? site.max_cost_usd ?? null,
+    headroom: numberOf("headroom", values, { from: 1, to: 10 }) ?? site.headroom ?? 1.15,
+    sizing: oneOf("sizing", values.sizing, SIZINGS) ?? site.sizing ?? "auto",
+    cli: values.cli ?? site.cli ?? null,
+    timeoutS: numberOf("timeout", values, { above: 0 }) ?? site.timeout_s ?? null,
+    cluster: values.cluster ?? site.cluster ?? null,
+    annotate: switches.annotate ?? site.annotate ?? false,
+    defaultGpuType: values["default-gpu-type"] ?? site.default_gpu_type ?? null,
+    partitionMap:
+      partitionMap === null ? null : textValues(partitionMap, values["partition-map"] ?? "partition_map"),
+    hoursFromTime: switches["hours-from-time"] ?? site.hours_from_time ?? false,
+    table: buildCardTable({
+      cards: await file("cards", site.cards),
+      prices: await file("prices", site.prices),
+      gpuMap: await file("gpu-map", site.gpu_map),
+    }),
+    factDefaults: Object.fromEntries(
+      Object.entries(site.defaults ?? {}).map(([key, value]) => [key, String(value)]),
+    ),
+  };
+}
+
+async function readSiteFile(given: string | undefined): Promise<SiteFile> {
+  const path = given ?? SITE_FILE;
+  if (given === undefined && pathKind(path) === "none") return {};
+  const text = readText(path, MAX_SETTINGS_BYTES);
+  if (!text.ok)
+    throw new GateError(
+      "settings-invalid",
+      text.error.message,
+      "Correct --config, or the file's permissions.",
+    );
+  // TOML and its schema are loaded only where a site file exists: every submit would pay for them.
+  const { parseSiteFile } = await import("./site-file.ts");
+  return parseSiteFile(text.value, path);
+}
+
+function readJsonObject(path: string, flag: string): Record<string, unknown> {
+  const text = readText(path, MAX_SETTINGS_BYTES);
+  if (!text.ok)
+    throw new GateError("settings-invalid", `${flag}: ${text.error.message}`, "Name a readable JSON file.");
+  let value: unknown;
+  try {
+    value = JSON.parse(text.value);
+  } catch (error) {
+    throw new GateError(
+      "settings-invalid",
+      `${flag}: ${path} is not JSON: ${(error as Error).message}`,
+      "Correct the file.",
+    );
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new GateError(
+      "settings-invalid",
+      `${flag}: ${path} holds no JSON object`,
+      'Write it as {"name": value, ...}.',
+    );
+  }
+  return value as Record<string, unknown>;
+}
+
+function textValues(map: Record<string, unknown>, where: string): Record<string, string> {
+  for (const [key, value] of Object.entries(map)) {
+    if (typeof value !== "string" || value === "") {
+      throw new GateError(
+        "settings-invalid",
+        `\`${key}\` in ${where} is not the name of a GPU type`,
+        'Write it as {"partition": "type"}.',
+      );
+    }
+  }
+  return map as Record<string, string>;
+}
+
+function oneOf<T extends string>(flag: string, value: string | undefined, allowed: readonly T[]): T | null {
+  if (value === undefined) return null;
+  if ((allowed as readonly string[]).includes(value)) return value as T;
+  throw new GateError(
+    "usage",
+    `--${flag} is \`${value}\`, not one of ${allowed.join(", ")}`,
+    `Write \`--${flag} ${allowed[0]}\`.`,
+  );
+}
+
+function numberOf(
+  flag: string,
+  values: Readonly<Record<string, string>>,
+  bounds: { readonly above?: number; readonly from?: number; readonly to?: number },
+): number | null {
+  const text = values[flag];
+  if (text === undefined) return null;
+  const value = /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
+  const low =
+    bounds.above !== undefined ? value > bounds.above : bounds.from === undefined || value >= bounds.from;
+  if (Number.isFinite(value) && low && (bounds.to === undefined || value <= bounds.to)) return value;
+  const range =
+    bounds.above !== undefined
+      ? `a number above ${bounds.above}`
+      : `a number from ${bounds.from} to ${bounds.to}`;
+  throw new GateError("usage", `--${flag} is \`${text}\`, not ${range}`, `Write \`--${flag} 1.5\`, say.`);
+}

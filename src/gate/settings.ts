@@ -1,0 +1,58 @@
+import type { CardTable } from "../request/types.ts";
+
+export const MODES = ["warn", "reject"] as const;
+export const SIZINGS = ["auto", "builtin", "cli", "hosted"] as const;
+
+/** What a site sets, resolved once: flags over the site file over these defaults. */
+export interface Settings {
+  /** Slurm only: tell people, or also refuse. */
+  readonly mode: (typeof MODES)[number];
+  readonly mutate: boolean;
+  /** An error of ours refuses instead of admitting. */
+  readonly failClosed: boolean;
+  readonly maxCostUsd: number | null;
+  /** Need = peak x headroom. */
+  readonly headroom: number;
+  readonly sizing: (typeof SIZINGS)[number];
+  /** Command line of an external sizing CLI; null = `neurarch` on PATH when one is asked for. */
+  readonly cli: string | null;
+  /** Seconds for one sizing source; null = what the adapter's deadline leaves. */
+  readonly timeoutS: number | null;
+  readonly cluster: string | null;
+  /** Append a short verdict to the job's comment (Slurm). */
+  readonly annotate: boolean;
+  /** What an untyped `gpu:N` means at this site. */
+  readonly defaultGpuType: string | null;
+  /** Partition -> GPU type, for untyped requests. */
+  readonly partitionMap: Readonly<Record<string, string>> | null;
+  /** Use Slurm's --time for the cost cap when the job names no hours. */
+  readonly hoursFromTime: boolean;
+  readonly table: CardTable;
+  /** A site's usual values of facts that jobs rarely name: `precision` -> `bf16`. */
+  readonly factDefaults: Readonly<Record<string, string>>;
+}
+
+/** A site file as read: every key optional, values checked, file references not yet followed. */
+export interface SiteFile {
+  readonly mode?: Settings["mode"];
+  readonly mutate?: boolean;
+  readonly fail_closed?: boolean;
+  readonly max_cost_usd?: number;
+  readonly headroom?: number;
+  readonly sizing?: Settings["sizing"];
+  readonly cli?: string;
+  readonly timeout_s?: number;
+  readonly cluster?: string;
+  readonly annotate?: boolean;
+  readonly default_gpu_type?: string;
+  readonly hours_from_time?: boolean;
+  /** Path of a JSON file, or the table itself. */
+  readonly cards?: string | Record<string, unknown>;
+  readonly prices?: string | Record<string, unknown>;
+  readonly gpu_map?: string | Record<string, unknown>;
+  readonly partition_map?: string | Record<string, unknown>;
+  readonly defaults?: Record<string, string | number | boolean>;
+}
+
+/** Where a site's settings are looked for when `--config` does not say. */
+export const SITE_FILE = "/etc/neurarch/gate.toml";

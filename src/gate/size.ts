@@ -1,0 +1,99 @@
+import { recipeOf } from "../facts/recipe.ts";
+import type { JobFacts } from "../facts/types.ts";
+import { fail, ok, type Result } from "../lib/result.ts";
+import type { LocatedStructure } from "../model/types.ts";
+import { defaultSeqLen } from "../sizing/default-length.ts";
+import { leastBytes } from "../sizing/least.ts";
+import { sizeStructure } from "../sizing/size.ts";
+import type { Sizing, Unsized } from "../sizing/types.ts";
+import { locate } from "../sources/locate.ts";
+import type { Resize } from "../verdict/types.ts";
+import type { Settings } from "./settings.ts";
+
+/** A job's size, and the same job under another recipe. */
+export interface SizedJob {
+  readonly sizing: Sizing;
+  readonly resize: Resize;
+}
+
+export type SizeJob = (facts: JobFacts) => Promise<Result<SizedJob, Unsized>>;
+
+/** What a sizer needs of the host: where paths start, the environment of caches, the time it has. */
+export interface SizerHost {
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Milliseconds for the whole verdict. */
+  readonly deadlineMs: number;
+}
+
+/**
+ * The sizer of a site: built-in from the model's structure, or an external CLI. With `auto` the CLI is asked only
+ * when one is configured and the built-in sizer has no answer.
+ */
+export function makeSizer(settings: Settings, host: SizerHost): SizeJob {
+  return async (facts) => {
+    switch (settings.sizing) {
+      case "cli":
+        return sizeByCli(facts, settings, host);
+      case "hosted":
+        return fail({
+          reason: "sizing-failed",
+          message:
+            "The hosted plan sizes .neurarch.json graphs only, which this version does not send. Set sizing to auto or cli.",
+        });
+      case "builtin":
+        return sizeBuiltIn(facts, host);
+      case "auto": {
+        const builtIn = await sizeBuiltIn(facts, host);
+        if (builtIn.ok || settings.cli === null) return builtIn;
+        const external = await sizeByCli(facts, settings, host);
+        if (external.ok) return external;
+        return fail({
+          ...builtIn.error,
+          message: `${builtIn.error.message} The sizing CLI: ${external.error.message}`,
+        });
+      }
+    }
+  };
+}
+
+async function sizeBuiltIn(facts: JobFacts, host: SizerHost): Promise<Result<SizedJob, Unsized>> {
+  const located = await locate(facts.model.value, { cwd: host.cwd, env: host.env });
+  return located.ok ? sizeLocated(located.value, facts) : located;
+}
+
+/** Sizes a structure that was found, with the facts of a job. */
+export function sizeLocated(located: LocatedStructure, facts: JobFacts): Result<SizedJob, Unsized> {
+  const recipe = recipeOf(facts);
+  const seqLen = facts.seqLen.value ?? defaultSeqLen(located.structure.contextTokens);
+  const sized = sizeStructure(located, recipe, seqLen);
+  if (!sized.ok) return sized;
+  const { params, decoder } = located.structure;
+  const resize: Resize = (change, within) => {
+    const changed = { ...recipe, ...change };
+    if (within !== undefined) {
+      const { samples, bytes } = within;
+      const least = leastBytes({ params, vocab: decoder?.vocab ?? 0, recipe: changed, samples, seqLen });
+      if (least > bytes) return null;
+    }
+    const other = sizeStructure(located, changed, seqLen);
+    return other.ok ? other.value : null;
+  };
+  return ok({ sizing: sized.value, resize });
+}
+
+async function sizeByCli(
+  facts: JobFacts,
+  settings: Settings,
+  host: SizerHost,
+): Promise<Result<SizedJob, Unsized>> {
+  const { sizeByExternalCli } = await import("../sources/cli.ts");
+  const timeoutMs = Math.min(host.deadlineMs, (settings.timeoutS ?? Number.POSITIVE_INFINITY) * 1000);
+  const sized = await sizeByExternalCli(facts, { command: settings.cli, env: host.env, timeoutMs });
+  return sized.ok ? ok({ sizing: sized.value, resize: () => null }) : sized;
+}
+
+/** One verdict's time under SkyPilot, which itself gives a policy 30 s, and for `judge`. */
+export const SKYPILOT_DEADLINE_MS = 20_000;
+/** One verdict's time under Slurm: sbatch waits for it. */
+export const SLURM_DEADLINE_MS = 5_000;

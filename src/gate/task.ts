@@ -1,0 +1,126 @@
+import type { FactsReading, JobFacts } from "../facts/types.ts";
+import type { Told } from "../render/json.ts";
+import { messagesOf, noteLine, unreadableMessages } from "../render/messages.ts";
+import type { Telling, Words } from "../render/types.ts";
+import { type GpuRequest, isJudged } from "../request/types.ts";
+import type { Unsized } from "../sizing/types.ts";
+import type { RewriteMark } from "../skypilot/rewrite-mark.ts";
+import { judgeRequest, unsizedRequest } from "../verdict/decide.ts";
+import type { JudgeSettings } from "../verdict/types.ts";
+import type { Settings } from "./settings.ts";
+import type { SizeJob } from "./size.ts";
+
+/** One job or task as an adapter read it. */
+export interface TaskJob {
+  readonly name: string | null;
+  readonly reading: FactsReading;
+  readonly request: GpuRequest;
+  readonly words: Words;
+  /** What a fact that cannot be read comes to: SkyPilot refuses, Slurm lets the job through. */
+  readonly unreadable: "refuse" | "unjudged";
+  /** Array tasks; 1 without an array. */
+  readonly tasks: number;
+  readonly useSpot: boolean;
+  /** Hours that stand in where the job names none. */
+  readonly fallbackHours: number | null;
+  readonly rewriteCards: readonly string[] | null;
+  /** What an earlier rewrite noted about the request that is there now; null without one. */
+  readonly mark: RewriteMark | null;
+  /** Why it is not training (it serves, it is SkyPilot's own), a sentence; null for a training job. */
+  readonly notTraining: string | null;
+  /** What was noticed while the job was read, sentences. */
+  readonly notes: readonly string[];
+}
+
+/** What judging one job came to. */
+export interface TaskOutcome extends Told {
+  /** Nothing that needs telling at submit time: no model named, no card asked, not training, and no note. */
+  readonly silent: boolean;
+}
+
+/**
+ * Judges one job: the one way from facts and request to a decision, whatever scheduler they came from.
+ * `size` finds and sizes the model; everything else is pure.
+ */
+export async function judgeTask(job: TaskJob, settings: Settings, size: SizeJob): Promise<TaskOutcome> {
+  const { request, reading } = job;
+  const notes = [...job.notes, ...reading.notes, ...request.notes].map(noteLine);
+  const aside = (reason: string, why: string): TaskOutcome => ({
+    task: job.name,
+    decision: "unjudged",
+    messages: [noteLine(`not judged: ${why}`), ...notes],
+    request,
+    result: null,
+    reason,
+    telling: null,
+    silent: notes.length === 0,
+  });
+  if (job.notTraining !== null) return aside("not-training", job.notTraining);
+  if (request.candidates.length === 0) return aside("no-accelerator", "no accelerator is asked for.");
+  if (reading.kind === "none") return aside("no-model", "the job names no model.");
+  if (reading.kind === "unreadable") return unreadable(job, reading, notes);
+
+  const { facts } = reading;
+  const judging: JudgeSettings = {
+    table: settings.table,
+    headroom: settings.headroom,
+    maxCostUsd: settings.maxCostUsd,
+    mutate: settings.mutate,
+    tasks: job.tasks,
+    useSpot: job.useSpot,
+    fallbackHours: job.fallbackHours,
+    rewriteCards: job.rewriteCards,
+    wholeNodes: request.wholeNode === true,
+  };
+  // Where no candidate can be judged there is nothing to size for.
+  const sized = request.candidates.some(isJudged) ? await size(facts) : null;
+  const result = sized?.ok
+    ? judgeRequest({ facts, ...sized.value, ...heldBatch(job, facts) }, request, judging)
+    : unsizedRequest(sized?.error ?? NOTHING_TO_SIZE, request);
+  const telling: Telling = {
+    facts,
+    sizing: sized?.ok ? sized.value.sizing : null,
+    settings: judging,
+    words: job.words,
+    admitsUnjudged: !settings.failClosed,
+  };
+  return {
+    task: job.name,
+    decision: settings.failClosed && result.decision === "unjudged" ? "refuse" : result.decision,
+    messages: [...messagesOf(result, request, telling), ...notes],
+    request,
+    result,
+    reason: null,
+    telling,
+    silent: false,
+  };
+}
+
+/** The global batch of a request that was rewritten before, as long as neither it nor the batch was changed since. */
+function heldBatch(job: TaskJob, facts: JobFacts): { globalBatch?: number } {
+  const [only, second] = job.request.candidates;
+  const holds = second === undefined && only?.label === job.mark?.to && facts.batch.value === job.mark?.batch;
+  return job.mark !== null && holds ? { globalBatch: job.mark.globalBatch } : {};
+}
+
+const NOTHING_TO_SIZE: Unsized = { reason: "sizing-failed", message: "No candidate could be judged." };
+
+function unreadable(
+  job: TaskJob,
+  reading: Extract<FactsReading, { kind: "unreadable" }>,
+  notes: readonly string[],
+): TaskOutcome {
+  const unresolved = reading.unresolved === true;
+  const refuses = job.unreadable === "refuse" && !unresolved;
+  const then = refuses ? "Correct it and resubmit." : "Not judged; allowed unchecked (fail open).";
+  return {
+    task: job.name,
+    decision: refuses ? "refuse" : "unjudged",
+    messages: [...unreadableMessages(reading.problems, then), ...notes],
+    request: job.request,
+    result: null,
+    reason: unresolved ? "unresolved-variable" : "facts-unreadable",
+    telling: null,
+    silent: false,
+  };
+}

@@ -1,0 +1,118 @@
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readSync,
+  statSync,
+} from "node:fs";
+import { fail, ok, type Result } from "../lib/result.ts";
+
+/** Why a file could not be read. `message` names the path and the obstacle in one sentence. */
+export interface FileProblem {
+  readonly kind: "missing" | "denied" | "not-regular" | "too-large" | "io";
+  readonly message: string;
+}
+
+function problemOf(path: string, error: unknown): FileProblem {
+  const code = (error as { code?: string }).code ?? "";
+  if (code === "ENOENT" || code === "ENOTDIR") return { kind: "missing", message: `${path} does not exist` };
+  if (code === "EACCES" || code === "EPERM")
+    return { kind: "denied", message: `${path} cannot be read: permission denied` };
+  return { kind: "io", message: `${path} cannot be read: ${code || String(error)}` };
+}
+
+/**
+ * Reads at most `maxBytes` of a regular file. Never blocks on a FIFO or a device: the file is opened without
+ * waiting and looked at before a byte is read. With `truncate` a larger file gives its first `maxBytes`.
+ */
+export function readBytes(
+  path: string,
+  maxBytes: number,
+  options: { readonly truncate?: boolean } = {},
+): Result<Uint8Array, FileProblem> {
+  let descriptor: number;
+  try {
+    descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
+  } catch (error) {
+    return fail(problemOf(path, error));
+  }
+  try {
+    const stat = fstatSync(descriptor);
+    if (stat.isDirectory())
+      return fail({ kind: "not-regular", message: `${path} is a directory, not a file` });
+    if (!stat.isFile()) return fail({ kind: "not-regular", message: `${path} is not a regular file` });
+    if (stat.size > maxBytes && !options.truncate) {
+      return fail({
+        kind: "too-large",
+        message: `${path} is ${(stat.size / 1e6).toFixed(1)} MB, above the limit of ${(maxBytes / 1e6).toFixed(1)} MB`,
+      });
+    }
+    const buffer = new Uint8Array(Math.min(Math.max(stat.size, 4096), maxBytes));
+    let length = 0;
+    while (length < buffer.length) {
+      const got = readSync(descriptor, buffer, length, buffer.length - length, null);
+      if (got === 0) break;
+      length += got;
+    }
+    return ok(buffer.subarray(0, length));
+  } catch (error) {
+    return fail(problemOf(path, error));
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** As `readBytes`, decoded as UTF-8; bytes that are not UTF-8 become U+FFFD (`decodeStrict` tells). */
+export function readText(
+  path: string,
+  maxBytes: number,
+  options: { readonly truncate?: boolean } = {},
+): Result<string, FileProblem> {
+  const bytes = readBytes(path, maxBytes, options);
+  return bytes.ok ? ok(new TextDecoder().decode(bytes.value)) : bytes;
+}
+
+/** The text, or null when the bytes are not valid UTF-8. */
+export function decodeStrict(bytes: Uint8Array): string | null {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+export type PathKind = "file" | "directory" | "other" | "none";
+
+/** What stands at `path`, links followed. */
+export function pathKind(path: string): PathKind {
+  try {
+    const stat = statSync(path);
+    return stat.isFile() ? "file" : stat.isDirectory() ? "directory" : "other";
+  } catch {
+    return "none";
+  }
+}
+
+/** Names in a directory; empty when it cannot be listed. */
+export function listDirectory(path: string): string[] {
+  try {
+    return readdirSync(path);
+  } catch {
+    return [];
+  }
+}
+
+/** Modification time in milliseconds and owner of the entry itself (links not followed); null when absent. */
+export function entryInfo(
+  path: string,
+): { readonly mtimeMs: number; readonly uid: number; readonly isFile: boolean } | null {
+  try {
+    const stat = lstatSync(path);
+    return { mtimeMs: stat.mtimeMs, uid: stat.uid, isFile: stat.isFile() };
+  } catch {
+    return null;
+  }
+}

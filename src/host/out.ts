@@ -1,0 +1,37 @@
+import { writeSync } from "node:fs";
+
+/**
+ * Writes all of `text`, also to a pipe whose reader is slow (a plain write can be cut at 64 KiB when the
+ * process ends). A reader that went away is not an error: there is nobody left to tell.
+ */
+function writeAll(descriptor: 1 | 2, text: string): void {
+  const bytes = new TextEncoder().encode(text);
+  let offset = 0;
+  while (offset < bytes.length) {
+    try {
+      offset += writeSync(descriptor, bytes, offset);
+    } catch (error) {
+      const code = (error as { code?: string }).code;
+      if (code === "EAGAIN") {
+        Bun.sleepSync(1);
+        continue;
+      }
+      return;
+    }
+  }
+}
+
+/** Data, and nothing but data. */
+export function writeOut(text: string): void {
+  writeAll(1, text);
+}
+
+/** Everything for people that is not the answer itself. */
+export function writeError(text: string): void {
+  writeAll(2, text);
+}
+
+/** The one place that sets how the process ends. */
+export function setExitCode(code: number): void {
+  process.exitCode = code;
+}

@@ -1,0 +1,1 @@
+export { basename, dirname, isAbsolute, join, resolve } from "node:path";

@@ -1,0 +1,90 @@
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readSync,
+  renameSync,
+  rmSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** SHA-256 of a text in hex: a file name that any key fits in. */
+export function digest(text: string): string {
+  return new Bun.CryptoHasher("sha256").update(text).digest("hex");
+}
+
+/**
+ * Reads a file that only we may have written: a regular file of our own, not a link, which nobody else may
+ * write. Anything else, and any failure, is null.
+ */
+export function readPrivateFile(path: string, maxBytes: number): string | null {
+  let descriptor: number | null = null;
+  try {
+    descriptor = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    const stat = fstatSync(descriptor);
+    if (!stat.isFile() || stat.uid !== ownUid() || (stat.mode & 0o022) !== 0 || stat.size > maxBytes)
+      return null;
+    const bytes = new Uint8Array(stat.size);
+    const length = readSync(descriptor, bytes, 0, bytes.length, 0);
+    return new TextDecoder().decode(bytes.subarray(0, length));
+  } catch {
+    return null;
+  } finally {
+    if (descriptor !== null) closeSync(descriptor);
+  }
+}
+
+/**
+ * Writes `name` in `folder` so that a reader sees all of it or nothing (a rename), for our eyes only (0600 in
+ * 0700). False when the folder is not ours or nothing can be written there; never throws.
+ */
+export function writePrivateFile(folder: string, name: string, text: string): boolean {
+  let temporary: string | null = null;
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const stat = lstatSync(folder);
+    if (!stat.isDirectory() || stat.uid !== ownUid() || (stat.mode & 0o022) !== 0) return false;
+    temporary = join(folder, `.${name}.${process.pid}.${Math.random().toString(36).slice(2)}`);
+    writeFileSync(temporary, text, { mode: 0o600, flag: "wx" });
+    renameSync(temporary, join(folder, name));
+    return true;
+  } catch {
+    if (temporary !== null) removeQuietly(temporary);
+    return false;
+  }
+}
+
+/** Gives `use` a private file with `text` in it, in a folder of its own that is gone afterwards. */
+export async function withPrivateFile<T>(
+  name: string,
+  text: string,
+  use: (path: string) => Promise<T>,
+): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), "neurarch-gate-"));
+  try {
+    const path = join(folder, name);
+    writeFileSync(path, text, { mode: 0o600, flag: "wx" });
+    return await use(path);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function removeQuietly(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch {
+    // nothing was written
+  }
+}
+
+function ownUid(): number {
+  return process.getuid?.() ?? 0;
+}

@@ -1,0 +1,208 @@
+import type { FamilyReader } from "../family.ts";
+import { attentionBias, dense, llamaBias, MHA, NO_BIAS } from "./dense.ts";
+
+/** Cohere: one bias-free LayerNorm before a parallel pair; per-head norms on the full width when asked. */
+// Cohere's LayerNorm is written out in fp32, as OLMo 2's RMS norm is, and so are its rotations.
+export const cohere = dense({
+  types: ["cohere"],
+  defaults: { hidden: 8192, layers: 40, vocab: 256000, ffn: 22528, heads: 64, ...MHA, tied: true },
+  traits: (config) => ({
+    norm: "rms-late",
+    normPlacement: "parallel-one",
+    qkNorm: config.flag("use_qk_norm", false) ? "full" : "none",
+    bias: attentionBias(config),
+    multipliers: { embedding: false, attention: false, residual: false, logits: true },
+  }),
+});
+
+export const cohere2 = dense({
+  types: ["cohere2"],
+  defaults: {
+    hidden: 8192,
+    layers: 40,
+    vocab: 256000,
+    ffn: 22528,
+    heads: 64,
+    ...MHA,
+    tied: true,
+    window: 4096,
+    fullEvery: 4,
+  },
+  traits: (config) => ({
+    norm: "rms-late",
+    normPlacement: "parallel-one",
+    bias: attentionBias(config),
+    multipliers: { embedding: false, attention: false, residual: false, logits: true },
+  }),
+});
+
+/** StableLM: LayerNorm with bias, one instead of two in a parallel layer; q and k norms are bias-free. */
+export const stablelm = dense({
+  types: ["stablelm", "stablelm_epoch"],
+  measured: (config) => !config.flag("qk_layernorm", false) && !config.flag("use_parallel_residual", false),
+  defaults: {
+    hidden: 2560,
+    layers: 32,
+    vocab: 50304,
+    ffn: 6912,
+    heads: 32,
+    kvHeads: 32,
+    headDim: "split",
+    tied: false,
+  },
+  traits: (config) => ({
+    norm: "layer",
+    normPlacement: config.flag("use_parallel_residual", false) ? "parallel-one" : "pre",
+    qkNorm: config.flag("qk_layernorm", false) ? "full" : "none",
+    bias: { ...NO_BIAS, qkv: config.flag("use_qkv_bias", false) },
+    rotary: config.number(["partial_rotary_factor", "rope_pct"], 0.25),
+  }),
+});
+
+/** Nemotron: LayerNorm whose weight is stored minus one, squared ReLU. */
+export const nemotron = dense({
+  types: ["nemotron"],
+  defaults: { hidden: 6144, layers: 32, vocab: 256000, ffn: 24576, heads: 48, ...MHA, tied: false },
+  traits: (config) => ({
+    norm: "layer",
+    mlp: "plain",
+    activation: "relu2",
+    bias: llamaBias(config),
+    rotary: config.number("partial_rotary_factor", 0.5),
+  }),
+});
+
+/** Phi-1, 1.5 and 2: everything biased, one LayerNorm before a parallel pair; q and k norms have biases too. */
+export const phi = dense({
+  types: ["phi"],
+  measured: (config) => !config.flag("qk_layernorm", false),
+  defaults: { hidden: 2048, layers: 24, vocab: 51200, ffn: 8192, heads: 32, ...MHA, tied: false },
+  traits: (config) => ({
+    dropout: {
+      attention: config.number("attention_dropout", 0) > 0,
+      residual: config.number("resid_pdrop", 0) > 0,
+      embedding: config.number("embd_pdrop", 0) > 0,
+    },
+    norm: "layer",
+    normPlacement: "parallel-one",
+    mlp: "plain",
+    activation: "gelu-new",
+    bias: { qkv: true, out: true, mlp: true, head: true },
+    rotary: config.number("partial_rotary_factor", 0.5),
+  }),
+  outside: (shape, config) =>
+    config.flag("qk_layernorm", false)
+      ? [{ name: "query and key norms", count: shape.layers * 4 * shape.headDim }]
+      : [],
+  nearest: "gpt_neox",
+});
+
+/** GPT-J: one LayerNorm, no attention bias, biased head. */
+export const gptj = dense({
+  types: ["gptj"],
+  measured: () => true,
+  defaults: { hidden: 4096, layers: 28, vocab: 50400, ffn: "4h", heads: 16, ...MHA, tied: false },
+  traits: (config) => ({
+    dropout: {
+      attention: config.number("attn_pdrop", 0) > 0,
+      residual: config.number("resid_pdrop", 0) > 0,
+      embedding: config.number("embd_pdrop", 0) > 0,
+    },
+    norm: "layer",
+    normPlacement: "parallel-one",
+    mlp: "plain",
+    activation: "gelu-new",
+    bias: { qkv: false, out: false, mlp: true, head: true },
+  }),
+  nearest: "gpt_neox",
+});
+
+/** GPT-Neo: as GPT-2, but q, k and v have no bias. */
+export const gptNeo = dense({
+  types: ["gpt_neo"],
+  defaults: { hidden: 2048, layers: 24, vocab: 50257, ffn: "4h", heads: 16, ...MHA, tied: true },
+  traits: (config) => ({
+    positionRows: config.size("max_position_embeddings", 2048),
+    dropout: {
+      attention: config.number("attention_dropout", 0) > 0,
+      residual: config.number("resid_dropout", 0) > 0,
+      embedding: config.number("embed_dropout", 0) > 0,
+    },
+    norm: "layer",
+    mlp: "plain",
+    activation: "gelu-new",
+    bias: { qkv: false, out: true, mlp: true, head: false },
+    rotary: 0,
+    // Its attention has no fused kernel: scores are always kept.
+    softcap: { attention: true, logits: false },
+  }),
+  nearest: "gpt2",
+});
+
+/** BLOOM: ALiBi instead of positions, a LayerNorm on the embedding. */
+export const bloom = dense({
+  types: ["bloom"],
+  defaults: { hidden: 64, layers: 2, vocab: 250880, ffn: "4h", heads: 8, ...MHA, tied: true },
+  traits: (config) => ({
+    ffn: 4 * config.size(["hidden_size", "n_embed"]),
+    embedNorm: true,
+    dropout: {
+      attention: config.number("attention_dropout", 0) > 0,
+      residual: config.number("hidden_dropout", 0) > 0,
+      embedding: false,
+    },
+    norm: "layer",
+    mlp: "plain",
+    activation: "gelu-tanh",
+    fusedQkv: true,
+    alibi: true,
+    rotary: 0,
+    bias: { qkv: true, out: true, mlp: true, head: false },
+  }),
+  nearest: "gpt2",
+});
+
+/** StarCoder 1: GPT-2 whose keys and values are a single head under `multi_query`. */
+export const gptBigcode = dense({
+  types: ["gpt_bigcode"],
+  measured: (config) => config.flag("multi_query", true),
+  defaults: {
+    hidden: 768,
+    layers: 12,
+    vocab: 50257,
+    ffn: "4h",
+    heads: 12,
+    kvHeads: 1,
+    headDim: "split",
+    tied: true,
+  },
+  traits: (config) => ({
+    ...(config.flag("multi_query", true) ? { kvHeads: 1 } : { kvHeads: config.size("n_head", 12) }),
+    positionRows: config.size("n_positions", 1024),
+    norm: "layer",
+    mlp: "plain",
+    activation: "gelu-tanh",
+    fusedQkv: true,
+    rotary: 0,
+    dropout: {
+      attention: config.number("attn_pdrop", 0.1) > 0,
+      residual: config.number("resid_pdrop", 0.1) > 0,
+      embedding: config.number("embd_pdrop", 0.1) > 0,
+    },
+    bias: { qkv: true, out: true, mlp: true, head: false },
+  }),
+  nearest: "gpt2",
+});
+
+/** Dense decoders with LayerNorms. */
+export const DENSE_LAYER_NORM: readonly FamilyReader[] = [
+  cohere,
+  cohere2,
+  stablelm,
+  nemotron,
+  phi,
+  gptj,
+  gptNeo,
+  bloom,
+  gptBigcode,
+];

@@ -1,0 +1,43 @@
+import type { Kind } from "./memory.ts";
+import type { Ops } from "./ops.ts";
+import { forwardLayer, type Layer } from "./programs/layer.ts";
+import type { Surroundings } from "./programs/surroundings.ts";
+import type { Node, Tensor } from "./tape.ts";
+
+/** A node that only catches a gradient. */
+export function catcher(): Node {
+  return { leaf: false, edges: [], saved: [], run: () => [], grads: [null], reached: false };
+}
+
+/**
+ * A layer under checkpointing: only what it is called with is kept, and its backward runs it again first. The
+ * second run is under autocast of its own, ends at its last saved tensor, and leaves nothing behind.
+ * Source: torch/utils/checkpoint.py, the non-reentrant form, which transformers 5 uses.
+ */
+export function checkpointedLayer(ops: Ops, x: Tensor, layer: Layer, around: Surroundings): Tensor {
+  const { result, saves } = ops.unrecorded(() => forwardLayer(ops, x, layer, around));
+  if (result.node === null) return result;
+  const held: Tensor[] = [x];
+  if (around.mask !== null) held.push(around.mask);
+  if (around.rotary !== null) held.push(around.rotary.cos, around.rotary.sin);
+  const needs = ops.needsGrad(x);
+  // Adapters alone may need the gradient; the node must then exist all the same.
+  const input: Tensor = needs ? x : { ...x, node: catcher() };
+  return ops.custom(result, [input], held, (grads) => {
+    const grad = grads[0]!;
+    grads[0] = null;
+    const kind: Kind = ops.kind;
+    const sink = catcher();
+    const mark = ops.mark();
+    const out = ops.recomputed(saves, () =>
+      forwardLayer(ops, { ...x, node: needs ? sink : null }, layer, around),
+    );
+    ops.endAutocast();
+    ops.endLayer(false);
+    ops.drop(out);
+    ops.seed(out, grad);
+    ops.backward(mark);
+    ops.kind = kind;
+    return [sink.grads[0] ?? null];
+  });
+}

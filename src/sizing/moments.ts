@@ -1,0 +1,139 @@
+import { grouped } from "../lib/units.ts";
+import type { DecoderShape } from "../model/types.ts";
+import type { Peak } from "./envelope.ts";
+import { KINDS, type Kind } from "./memory.ts";
+import type { Plan } from "./recipe.ts";
+import type { StepResult } from "./step.ts";
+import type { Moment, Term } from "./types.ts";
+
+/** What a moment is explained with. */
+export interface Circumstances {
+  readonly shape: DecoderShape;
+  readonly plan: Plan;
+  readonly tokens: number;
+}
+
+/** Phases of the step as moments are told to people. */
+const PHASES: Readonly<Record<string, string>> = {
+  forward: "the forward of the last layer",
+  "end-of-forward": "the end of the forward: the logits in both precisions, before any gradient",
+  loss: "the backward of the loss: all activations and three fp32 copies of the logits live, no gradients yet",
+  backward: "the backward of a layer",
+  "softmax-backward": "the backward of a layer's softmax over the score matrix",
+  recompute: "the second forward and the backward of one checkpointed layer",
+  "end-of-backward": "the end of backward: all gradients, and those of the embedding table still apart",
+  "optimizer-step": "the optimizer step: weights, gradients and optimizer state",
+};
+
+/** The moments of a step: the optimizer step, then by rising slope each that is highest at some batch. */
+export function momentsOf(step: StepResult, around: Circumstances): Moment[] {
+  const peaks = step.peaks.filter((peak) => peak.phase !== "optimizer-step");
+  return [step.optimizerStep, ...peaks].map((peak) => momentOf(peak, step, around));
+}
+
+/**
+ * Eager attention over a fused q, k, v needs more for one sample than its line says: its values are then a view
+ * that keeps the whole of q, k, v, where those of several samples are copied. One more line tells that: through
+ * what one sample needs and what two do, so it is highest at one sample only.
+ */
+export function withOneSample(moments: readonly Moment[], single: readonly Moment[]): Moment[] {
+  const at = (lines: readonly Moment[], samples: number) =>
+    Math.max(...lines.map((line) => line.fixedBytes + line.perSampleBytes * samples));
+  const one = at(single, 1);
+  const slope = at(moments, 2) - one;
+  if (one <= at(moments, 1) || slope < 0) return [...moments];
+  const highest = single.reduce((a, b) => (at([b], 1) > at([a], 1) ? b : a));
+  const fixedBytes = one - slope;
+  const rest = {
+    name: "one sample",
+    formula: "what one sample needs beyond its share of several: q, k and v are kept whole",
+    fixedBytes: fixedBytes - highest.fixedBytes,
+    perSampleBytes: slope - highest.perSampleBytes,
+  };
+  return [
+    ...moments,
+    {
+      name: "one-sample",
+      what: `${highest.what}, of a single sample`,
+      fixedBytes,
+      perSampleBytes: slope,
+      terms: [...highest.terms, rest],
+    },
+  ];
+}
+
+function momentOf(peak: Peak, step: StepResult, around: Circumstances): Moment {
+  const terms: Term[] = [];
+  KINDS.forEach((kind, index) => {
+    const fixedBytes = peak.byKind[2 * index] ?? 0;
+    const perSampleBytes = peak.byKind[2 * index + 1] ?? 0;
+    if (fixedBytes <= 0 && perSampleBytes <= 0) return;
+    terms.push({
+      name: kind,
+      formula: formulaOf(kind, fixedBytes, perSampleBytes, step, around),
+      fixedBytes,
+      perSampleBytes,
+    });
+  });
+  const name = nameOf(peak);
+  return { name, what: PHASES[name] ?? name, fixedBytes: peak.fixed, perSampleBytes: peak.per, terms };
+}
+
+/** A peak of backward that holds a score matrix beside gradients is the softmax's. */
+function nameOf(peak: Peak): string {
+  const per = (kind: Kind) => peak.byKind[2 * KINDS.indexOf(kind) + 1] ?? 0;
+  return peak.phase === "backward" && per("scores") > 0 && per("backward") > 0
+    ? "softmax-backward"
+    : peak.phase;
+}
+
+function formulaOf(
+  kind: Kind,
+  fixedBytes: number,
+  perSampleBytes: number,
+  step: StepResult,
+  { shape, plan, tokens }: Circumstances,
+): string {
+  const base = step.params - (plan.trainBase ? 0 : step.trainable);
+  const trainedWidth = plan.adapter?.width ?? plan.weightWidth;
+  const perToken = grouped(perSampleBytes / tokens);
+  const perLayer = grouped(perSampleBytes / tokens / shape.layers);
+  const ofLayers = (what: string) =>
+    `${what}: ${perLayer} bytes a token and layer x ${shape.layers} layers x ${tokens} tokens`;
+  switch (kind) {
+    case "weights":
+      return plan.adapter === null
+        ? `${grouped(step.params)} parameters x ${plan.weightWidth} bytes`
+        : `${grouped(base)} frozen parameters x ${plan.weightWidth} bytes + ${grouped(step.trainable)} of adapters x ${trainedWidth}`;
+    case "optimizer":
+      return `${plan.states} states x ${grouped(step.trainable)} trained parameters x ${trainedWidth} bytes`;
+    case "gradients":
+      return `gradients of ${grouped(fixedBytes / trainedWidth)} parameters x ${trainedWidth} bytes`;
+    case "buckets":
+      return `DDP's buckets: ${grouped(step.trainable)} gradients once more x ${trainedWidth} bytes`;
+    case "casts":
+      return `16-bit copies that autocast made of ${grouped(fixedBytes / 2)} weights x 2 bytes`;
+    case "inputs":
+      return `token ids, labels and mask: ${perToken} bytes a token x ${tokens} tokens`;
+    case "embedding":
+      return `output of the embedding: ${perToken} bytes a token x ${tokens} tokens`;
+    case "norms":
+      return ofLayers("inputs and results of norms");
+    case "attention":
+      return ofLayers("queries, keys, values, results and their casts");
+    case "scores":
+      return ofLayers("score matrices of all heads");
+    case "feed-forward":
+      return ofLayers("inner width of the feed-forward blocks and casts of their inputs");
+    case "residual":
+      return ofLayers("the residual stream between blocks, and dropout masks");
+    case "head":
+      return `logits and what the loss keeps: ${perToken} bytes a token for ${grouped(shape.vocab)} words x ${tokens} tokens`;
+    case "mask":
+      return `attention masks: ${perToken} bytes a token x ${tokens} tokens`;
+    case "backward":
+      return fixedBytes > perSampleBytes
+        ? "gradients of weights on their way, and gradients of activations"
+        : `gradients of activations and work space of the backward: ${perToken} bytes a token x ${tokens} tokens`;
+  }
+}

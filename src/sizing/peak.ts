@@ -1,0 +1,54 @@
+import { DEFAULT_RECIPE } from "./recipe.ts";
+import type { Line, Moment, Sizing } from "./types.ts";
+
+/** Bytes of a line at a number of samples. */
+export function bytesAt(line: Line, samples: number): number {
+  return line.fixedBytes + line.perSampleBytes * samples;
+}
+
+/** The moment in force at a number of samples: the one that needs most. */
+export function lineAt(sizing: Sizing, samples: number): Moment {
+  let highest = sizing.moments[0]!;
+  for (const moment of sizing.moments)
+    if (bytesAt(moment, samples) > bytesAt(highest, samples)) highest = moment;
+  return highest;
+}
+
+/** The training peak in bytes at a number of samples over all cards. */
+export function peakBytes(sizing: Sizing, samples: number): number {
+  return bytesAt(lineAt(sizing, samples), samples);
+}
+
+/** What an external source says of a job: one line, of which nothing more is known. */
+export interface ExternalLine extends Line {
+  readonly source: "cli" | "hosted";
+  readonly model: string;
+  readonly seqLen: number;
+  readonly params?: number | null;
+  readonly recipe?: Sizing["recipe"];
+  readonly notes?: readonly string[];
+}
+
+/** A sizing of one line: its floor and its state are its fixed part. */
+export function lineSizing(line: ExternalLine): Sizing {
+  const { fixedBytes, perSampleBytes } = line;
+  return {
+    model: line.model,
+    family: null,
+    source: line.source,
+    revision: null,
+    structureFrom: null,
+    params: line.params ?? null,
+    trainableParams: null,
+    activeParams: null,
+    recipe: line.recipe ?? DEFAULT_RECIPE,
+    seqLen: line.seqLen,
+    floorBytes: fixedBytes,
+    stateBytes: fixedBytes,
+    moments: [
+      { name: "external", what: "as the external source says", fixedBytes, perSampleBytes, terms: [] },
+    ],
+    assumed: [],
+    notes: line.notes ?? [],
+  };
+}

@@ -1,0 +1,92 @@
+import type { DecoderShape } from "../../model/types.ts";
+import type { Ops } from "../ops.ts";
+import type { Leaf, Tensor } from "../tape.ts";
+
+/** How a layer's attention is computed, once recipe, mask and window are known. */
+export interface AttentionMode {
+  readonly implementation: "sdpa" | "flash" | "eager";
+  /** A mask is handed to attention: bool for sdpa, of the residual's dtype for eager. */
+  readonly masked: boolean;
+}
+
+/** LoRA as it is applied to one projection. */
+export interface Adapter {
+  readonly rank: number;
+  readonly width: number;
+}
+
+/** What the programs of one model and recipe share. */
+export interface Context {
+  readonly ops: Ops;
+  readonly shape: DecoderShape;
+  /** Bytes an element of the base weights. */
+  readonly weightWidth: number;
+  /** Whether the base weights are trained. */
+  readonly trainBase: boolean;
+  readonly attention: Adapter | null;
+  readonly feedForward: Adapter | null;
+}
+
+/** A projection: its weights, and its adapter's two where it has one. */
+export interface Projection {
+  readonly weight: Leaf;
+  readonly bias: Leaf | null;
+  readonly features: number;
+  /** The bias is an operation of its own (falcon), in the wider dtype of the two. */
+  readonly splitBias: boolean;
+  readonly adapter: {
+    readonly down: Leaf;
+    readonly up: Leaf;
+    readonly rank: number;
+    readonly width: number;
+  } | null;
+}
+
+export function projection(
+  context: Context,
+  inFeatures: number,
+  features: number,
+  bias: boolean,
+  adapter: Adapter | null,
+): Projection {
+  const { ops, weightWidth, trainBase } = context;
+  return {
+    weight: ops.leaf(inFeatures * features, weightWidth, trainBase),
+    bias: bias ? ops.leaf(features, weightWidth, trainBase) : null,
+    features,
+    splitBias: context.shape.splitBiases ?? false,
+    adapter:
+      adapter === null
+        ? null
+        : {
+            down: ops.leaf(inFeatures * adapter.rank, adapter.width, true),
+            up: ops.leaf(adapter.rank * features, adapter.width, true),
+            rank: adapter.rank,
+            width: adapter.width,
+          },
+  };
+}
+
+/** A linear layer, with peft's LoRA path beside it: `base(x) + up(down(x)) * scaling`. */
+export function project(
+  ops: Ops,
+  x: Tensor,
+  { weight, bias, features, splitBias, adapter }: Projection,
+): Tensor {
+  let base = ops.linear(x, weight, splitBias ? null : bias, features);
+  if (splitBias && bias !== null) {
+    const product = base;
+    base = ops.biased(product, bias);
+    ops.drop(product);
+  }
+  if (adapter === null) return base;
+  const input = ops.cast(x, adapter.width);
+  const down = ops.linear(input, adapter.down, null, adapter.rank);
+  const up = ops.linear(down, adapter.up, null, features);
+  ops.drop(down);
+  const scaled = ops.scaled(up);
+  ops.drop(up);
+  const sum = ops.addition(base, scaled);
+  ops.drop(scaled, base, input);
+  return sum;
+}

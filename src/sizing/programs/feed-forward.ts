@@ -1,0 +1,83 @@
+import type { DecoderShape } from "../../model/types.ts";
+import type { Ops } from "../ops.ts";
+import type { Tensor } from "../tape.ts";
+import { replaced, split } from "./attention.ts";
+import { type Context, type Projection, project, projection } from "./context.ts";
+
+export interface FeedForward {
+  readonly shape: DecoderShape;
+  readonly inputs: readonly Projection[];
+  readonly output: Projection;
+}
+
+export function feedForward(context: Context): FeedForward {
+  const { shape } = context;
+  const make = (from: number, to: number) =>
+    projection(context, from, to, shape.bias.mlp, context.feedForward);
+  const { hidden, ffn } = shape;
+  const inputs =
+    shape.mlp === "gated"
+      ? [make(hidden, ffn), make(hidden, ffn)]
+      : [make(hidden, shape.mlp === "plain" ? ffn : 2 * ffn)];
+  return { shape, inputs, output: make(ffn, hidden) };
+}
+
+export function forwardFeed(ops: Ops, x: Tensor, { shape, inputs, output }: FeedForward): Tensor {
+  return ops.within("feed-forward", () => {
+    const inner = widened(ops, x, shape, inputs);
+    const out = project(ops, inner, output);
+    ops.drop(inner);
+    return out;
+  });
+}
+
+function widened(ops: Ops, x: Tensor, shape: DecoderShape, inputs: readonly Projection[]): Tensor {
+  if (shape.mlp === "plain")
+    return replaced(ops, project(ops, x, inputs[0]!), (t) => activate(ops, t, shape.activation));
+  if (shape.mlp === "gated") {
+    const active = replaced(ops, project(ops, x, inputs[0]!), (t) => activate(ops, t, shape.activation));
+    const up = project(ops, x, inputs[1]!);
+    const product = ops.product(active, up);
+    ops.drop(active, up);
+    return product;
+  }
+  const both = project(ops, x, inputs[0]!);
+  const [gate, up] = split(ops, both, [0.5, 0.5]) as [Tensor, Tensor];
+  ops.drop(both);
+  const active = activate(ops, gate, shape.activation);
+  const product = ops.product(up, active);
+  ops.drop(active, gate, up);
+  return product;
+}
+
+/** An activation; `gelu-new` is a line of Python, all others are kernels. */
+export function activate(ops: Ops, x: Tensor, activation: DecoderShape["activation"]): Tensor {
+  switch (activation) {
+    case "silu":
+      return ops.silu(x);
+    case "gelu":
+    case "gelu-tanh":
+      return ops.gelu(x);
+    case "relu":
+      return ops.relu(x);
+    case "relu2":
+      return replaced(ops, ops.relu(x), (t) => ops.power(t));
+    case "gelu-new":
+      return geluNew(ops, x);
+  }
+}
+
+/** `0.5 * x * (1 + tanh(c * (x + 0.044715 * x ** 3)))`. */
+function geluNew(ops: Ops, x: Tensor): Tensor {
+  const halved = ops.scaled(x);
+  const cubed = replaced(ops, ops.power(x), (t) => ops.scaled(t));
+  const inner = ops.addition(cubed, x);
+  ops.drop(cubed);
+  const angle = replaced(ops, inner, (t) => ops.scaled(t));
+  const tanh = replaced(ops, angle, (t) => ops.tanh(t));
+  const shifted = ops.shifted(tanh);
+  ops.drop(tanh);
+  const out = ops.product(halved, shifted);
+  ops.drop(halved, shifted);
+  return out;
+}

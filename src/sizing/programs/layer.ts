@@ -1,0 +1,130 @@
+import type { DecoderShape } from "../../model/types.ts";
+import type { Ops } from "../ops.ts";
+import type { Tensor } from "../tape.ts";
+import { type Attention, attend, attention, replaced } from "./attention.ts";
+import type { Context } from "./context.ts";
+import { type FeedForward, feedForward, forwardFeed } from "./feed-forward.ts";
+import { type Norm, norm, normalize } from "./norms.ts";
+import type { Surroundings } from "./surroundings.ts";
+
+/** The modules of one layer. */
+export interface Layer {
+  readonly shape: DecoderShape;
+  readonly attention: Attention;
+  readonly feedForward: FeedForward;
+  readonly norms: readonly Norm[];
+}
+
+export function layer(context: Context, norms: number): Layer {
+  const { shape } = context;
+  return {
+    shape,
+    attention: attention(context),
+    feedForward: feedForward(context),
+    norms: Array.from({ length: norms }, () => norm(context, shape.norm, shape.hidden)),
+  };
+}
+
+/** One decoder layer: `x` is borrowed, the result owned. */
+export function forwardLayer(
+  ops: Ops,
+  x: Tensor,
+  { shape, attention: block, feedForward: mlp, norms }: Layer,
+  around: Surroundings,
+): Tensor {
+  const normed = (t: Tensor, index: number) => ops.within("norms", () => normalize(ops, t, norms[index]!));
+  const dropped = (t: Tensor) => replaced(ops, t, (o) => ops.within("residual", () => ops.dropout(o)));
+  const attended = (t: Tensor) => {
+    const out = attend(ops, t, block, around.rotary, around.mask, around.mode);
+    return (shape.dropout.afterAttention ?? shape.dropout.residual) ? dropped(out) : out;
+  };
+  const fed = (t: Tensor) => {
+    const out = forwardFeed(ops, t, mlp);
+    return shape.dropout.residual && !mergesInPlace(shape) ? dropped(out) : out;
+  };
+  const added = (residual: Tensor, branch: Tensor) =>
+    ops.within("residual", () => {
+      const part = shape.multipliers.residual ? ops.scaled(branch) : ops.alias(branch);
+      const sum = ops.addition(residual, part);
+      ops.drop(part, branch);
+      return sum;
+    });
+
+  switch (shape.normPlacement) {
+    case "pre": {
+      const middle = added(x, replaced(ops, normed(x, 0), attended));
+      const out = added(middle, replaced(ops, normed(middle, 1), fed));
+      ops.drop(middle);
+      return out;
+    }
+    case "post": {
+      const middle = added(
+        x,
+        replaced(ops, attended(x), (t) => normed(t, 0)),
+      );
+      const out = added(
+        middle,
+        replaced(ops, fed(middle), (t) => normed(t, 1)),
+      );
+      ops.drop(middle);
+      return out;
+    }
+    case "post-residual": {
+      const middle = replaced(ops, added(x, attended(x)), (t) => normed(t, 0));
+      const out = replaced(ops, added(middle, fed(middle)), (t) => normed(t, 1));
+      ops.drop(middle);
+      return out;
+    }
+    case "sandwich": {
+      const first = replaced(ops, normed(x, 0), attended);
+      const middle = added(
+        x,
+        replaced(ops, first, (t) => normed(t, 1)),
+      );
+      const second = replaced(ops, normed(middle, 2), fed);
+      const out = added(
+        middle,
+        replaced(ops, second, (t) => normed(t, 3)),
+      );
+      ops.drop(middle);
+      return out;
+    }
+    case "parallel-one": {
+      const input = normed(x, 0);
+      const a = attended(input);
+      const m = fed(input);
+      ops.drop(input);
+      return merged(ops, x, a, m, shape);
+    }
+    case "parallel-two": {
+      if (shape.parallelNormsFirst) {
+        const forAttention = normed(x, 0);
+        const forFeed = normed(x, 1);
+        const a = attended(forAttention);
+        const m = fed(forFeed);
+        ops.drop(forAttention, forFeed);
+        return merged(ops, x, a, m, shape);
+      }
+      const a = replaced(ops, normed(x, 0), attended);
+      const m = replaced(ops, normed(x, 1), fed);
+      return merged(ops, x, a, m, shape);
+    }
+  }
+}
+
+/** falcon's parallel pair: the attention is added into the feed-forward's output, and dropout runs on the sum. */
+function mergesInPlace(shape: DecoderShape): boolean {
+  return (shape.callsKernelDirectly ?? false) && shape.normPlacement.startsWith("parallel");
+}
+
+/** `feed-forward + attention + residual`, two sums. */
+function merged(ops: Ops, x: Tensor, a: Tensor, m: Tensor, shape: DecoderShape): Tensor {
+  return ops.within("residual", () => {
+    let both = mergesInPlace(shape) ? ops.inPlaceAddition(m, a) : ops.addition(m, a);
+    ops.drop(m);
+    if (mergesInPlace(shape) && shape.dropout.residual) both = replaced(ops, both, (t) => ops.dropout(t));
+    const out = both.width > x.width ? ops.addition(both, x) : ops.addition(x, both);
+    ops.drop(a, both);
+    return out;
+  });
+}

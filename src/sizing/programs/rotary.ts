@@ -1,0 +1,72 @@
+import type { Ops } from "../ops.ts";
+import type { Tensor } from "../tape.ts";
+
+/** Cosines and sines of the positions: made once, shared by all layers, without a gradient. */
+export interface Rotary {
+  readonly cos: Tensor;
+  readonly sin: Tensor;
+  /** Rotated fraction of a head. */
+  readonly fraction: number;
+  /** The result is concatenated with the part that passes unrotated, even when that is empty. */
+  readonly concatenates: boolean;
+}
+
+/**
+ * `x * cos + rotate_half(x) * sin` on the heads of `x`. The result is laid out as `x` is, but contiguous by
+ * head after a concatenation.
+ */
+export function rotate(
+  ops: Ops,
+  x: Tensor,
+  { cos, sin, fraction, concatenates }: Rotary,
+  castBack: boolean,
+): Tensor {
+  const rotated = fraction === 1 ? ops.alias(x) : sliced(ops, x, fraction);
+  const straight = ops.product(rotated, cos);
+  const turned = rotateHalf(ops, rotated);
+  const crossed = ops.product(turned, sin);
+  ops.drop(turned);
+  const sum = ops.addition(straight, crossed);
+  ops.drop(straight, crossed);
+  let out = sum;
+  if (concatenates) {
+    const passed = fraction === 1 ? null : sliced(ops, x, 1 - fraction);
+    out = concatenated(ops, x, sum, passed);
+    ops.drop(sum, passed);
+  }
+  ops.drop(rotated);
+  if (!castBack) return out;
+  const back = ops.cast(out, x.width);
+  ops.drop(out);
+  return back;
+}
+
+/** A slice is a view; its backward writes into zeros of the whole. */
+export function sliced(ops: Ops, x: Tensor, fraction: number): Tensor {
+  ops.retain(x.storage);
+  const part = { ...x, fixed: Math.round(x.fixed * fraction), per: Math.round(x.per * fraction) };
+  return ops.record(part, [x], [], ([g]) => [ops.tensor(x.fixed, x.per, g!.width)]);
+}
+
+function rotateHalf(ops: Ops, x: Tensor): Tensor {
+  const first = sliced(ops, x, 0.5);
+  const second = sliced(ops, x, 0.5);
+  const negated = ops.scaled(second);
+  const whole = ops.tensor(x.fixed, x.per, x.width);
+  const half = (g: { readonly storage: Tensor["storage"]; readonly width: number }) => {
+    ops.retain(g.storage);
+    return { storage: g.storage, fixed: x.fixed / 2, per: x.per / 2, width: g.width };
+  };
+  const out = ops.record(whole, [negated, first], [], ([g]) => [half(g!), half(g!)]);
+  ops.drop(first, second, negated);
+  return out;
+}
+
+function concatenated(ops: Ops, like: Tensor, a: Tensor, b: Tensor | null): Tensor {
+  const whole = ops.tensor(like.fixed, like.per, Math.max(a.width, b?.width ?? 0));
+  const part = (g: { readonly storage: Tensor["storage"]; readonly width: number }, of: Tensor) => {
+    ops.retain(g.storage);
+    return { storage: g.storage, fixed: of.fixed, per: of.per, width: g.width };
+  };
+  return ops.record(whole, [a, b], [], ([g]) => [part(g!, a), b === null ? null : part(g!, b)]);
+}

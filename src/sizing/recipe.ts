@@ -1,0 +1,121 @@
+import type { Recipe } from "../facts/types.ts";
+import type { Unsized } from "./types.ts";
+
+/** The recipe in force where a job says nothing: the upper of the two usual ones, so that nothing fits by mistake. */
+export const DEFAULT_RECIPE: Recipe = {
+  precision: "amp-bf16",
+  optimizer: "adamw",
+  attention: "sdpa",
+  checkpointing: "none",
+  quant: "none",
+  loraRank: null,
+  loraTargets: "attention",
+  parallel: "sharded",
+  offload: "none",
+  gradAccum: 1,
+  loss: "full",
+  paddingMask: false,
+};
+
+/** What a recipe comes to in bytes. */
+export interface Plan {
+  /** Bytes an element of the base weights. */
+  readonly weightWidth: number;
+  readonly autocast: boolean;
+  readonly trainBase: boolean;
+  readonly adapter: { readonly rank: number; readonly width: number } | null;
+  readonly adaptFeedForward: boolean;
+  readonly checkpointing: boolean;
+  readonly implementation: "sdpa" | "flash" | "eager";
+  readonly paddingMask: boolean;
+  /** Optimizer states a trained parameter, each as wide as it. */
+  readonly states: number;
+  /** Optimizer steps are kept as scalars, one a parameter tensor. */
+  readonly stepScalars: boolean;
+  /** The step makes a copy of all trained parameters. */
+  readonly stepCopies: boolean;
+  readonly accumulates: boolean;
+  /** DDP's buckets: a second copy of all gradients for the whole run. */
+  readonly buckets: boolean;
+}
+
+/** Why a recipe has no size here, or null. The first reason only. */
+export function notSized(recipe: Recipe): Unsized | null {
+  const reason = (what: string): Unsized => ({
+    reason: "recipe-not-sized",
+    message: `${what} is not sized by this build.`,
+  });
+  if (recipe.precision === "amp-fp16") return reason("Precision amp-fp16");
+  if (recipe.quant !== "none") return reason(`Quantisation ${recipe.quant}`);
+  if (recipe.offload !== "none") return reason(`Offloading (${recipe.offload})`);
+  if (recipe.parallel !== "sharded" && recipe.parallel !== "ddp")
+    return reason(`Parallel mode ${recipe.parallel}`);
+  if (recipe.loss !== "full") return reason("A fused loss");
+  switch (recipe.optimizer) {
+    case "adamw":
+    case "adamw-foreach":
+    case "sgd":
+    case "sgd-momentum":
+      return null;
+    default:
+      return reason(`Optimizer ${recipe.optimizer}`);
+  }
+}
+
+/** The bytes behind a recipe that `notSized` lets through. */
+export function planOf(recipe: Recipe): Plan {
+  const lora = recipe.loraRank !== null;
+  const autocast = recipe.precision === "amp-bf16";
+  const half = recipe.precision === "bf16" || (lora && autocast);
+  const adamw = recipe.optimizer === "adamw" || recipe.optimizer === "adamw-foreach";
+  return {
+    weightWidth: half ? 2 : 4,
+    autocast,
+    trainBase: !lora,
+    adapter:
+      recipe.loraRank === null ? null : { rank: recipe.loraRank, width: recipe.precision === "bf16" ? 2 : 4 },
+    adaptFeedForward: recipe.loraTargets === "all-linear",
+    checkpointing: recipe.checkpointing === "full",
+    implementation: recipe.precision === "fp32" && recipe.attention === "flash" ? "sdpa" : recipe.attention,
+    paddingMask: recipe.paddingMask,
+    states: adamw ? 2 : recipe.optimizer === "sgd-momentum" ? 1 : 0,
+    stepScalars: adamw,
+    stepCopies: recipe.optimizer === "adamw-foreach",
+    accumulates: recipe.gradAccum > 1,
+    buckets: recipe.parallel === "ddp",
+  };
+}
+
+/** What of a recipe was sized by the same rules but never measured, a sentence each. */
+export function unmeasured(recipe: Recipe): string[] {
+  const said: string[] = [];
+  if (recipe.optimizer === "sgd" || recipe.optimizer === "sgd-momentum")
+    said.push(`The optimizer ${recipe.optimizer} was never measured.`);
+  if (recipe.gradAccum > 1)
+    said.push("Gradient accumulation was never measured; gradients are taken to live all along.");
+  if (recipe.parallel === "ddp")
+    said.push("DDP was never measured; its buckets are taken as one more copy of the gradients.");
+  if (recipe.attention === "flash" && recipe.paddingMask)
+    said.push("Flash attention over padded batches was never measured; it is sized as without padding.");
+  return said;
+}
+
+/** `full fine-tune, amp-bf16, adamw, sdpa`: the recipe in a few words, what is at its default left out but the first four. */
+export function describeRecipe(recipe: Recipe): string {
+  const words = [
+    recipe.loraRank === null
+      ? "full fine-tune"
+      : `LoRA rank ${recipe.loraRank} on ${recipe.loraTargets === "attention" ? "attention" : "all linear layers"}`,
+    recipe.precision,
+    recipe.optimizer,
+    recipe.attention,
+  ];
+  if (recipe.checkpointing === "full") words.push("checkpointing");
+  if (recipe.quant !== "none") words.push(`${recipe.quant} base`);
+  if (recipe.parallel !== "sharded") words.push(recipe.parallel);
+  if (recipe.offload !== "none") words.push(`offload ${recipe.offload}`);
+  if (recipe.gradAccum > 1) words.push(`gradient accumulation ${recipe.gradAccum}`);
+  if (recipe.loss !== "full") words.push("fused loss");
+  if (recipe.paddingMask) words.push("padding mask");
+  return words.join(", ");
+}

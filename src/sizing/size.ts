@@ -1,0 +1,106 @@
+import type { Recipe } from "../facts/types.ts";
+import { fail, ok, type Result } from "../lib/result.ts";
+import type { DecoderShape, LocatedStructure } from "../model/types.ts";
+import { momentsOf, withOneSample } from "./moments.ts";
+import { notSized, planOf, unmeasured } from "./recipe.ts";
+import { trainingStep } from "./step.ts";
+import type { Sizing, Unsized } from "./types.ts";
+
+/**
+ * The training peak of a model under a recipe, at `seqLen` tokens a sample. Pure. `Unsized` says why there is
+ * none: the recipe is not sized by this build, or nothing is known of the family's activations.
+ */
+export function sizeStructure(
+  located: LocatedStructure,
+  recipe: Recipe,
+  seqLen: number,
+): Result<Sizing, Unsized> {
+  const { structure } = located;
+  const refused = notSized(recipe);
+  if (refused !== null) return fail(refused);
+  const shape = structure.decoder;
+  if (shape === null) {
+    return fail({
+      reason: "family-not-sized",
+      message: `The activations of the family ${structure.family} are not known to this build.`,
+    });
+  }
+  const notes = [...structure.notes];
+  const { sized, note } = asSized(recipe, shape);
+  if (note !== null) notes.push(note);
+  if (shape.positionRows > 0 && structure.contextTokens !== null && seqLen > structure.contextTokens) {
+    notes.push(`The model has ${structure.contextTokens} learned positions; ${seqLen} tokens do not run.`);
+  }
+  const plan = planOf(sized);
+  const step = trainingStep(shape, plan, seqLen, structure.paramsOutside);
+  const around = { shape, plan, tokens: seqLen };
+  let moments = momentsOf(step, around);
+  const floorBytes = Math.max(...moments.map((moment) => moment.fixedBytes));
+  if (plan.implementation === "eager" && shape.fusedQkv) {
+    moments = withOneSample(
+      moments,
+      momentsOf(trainingStep(shape, plan, seqLen, structure.paramsOutside, true), around),
+    );
+  }
+  return ok({
+    model: located.model,
+    family: structure.family,
+    source: "builtin",
+    revision: located.revision,
+    structureFrom: located.from,
+    params: structure.params,
+    trainableParams: step.trainable,
+    activeParams: structure.activeParams,
+    recipe: sized,
+    seqLen,
+    floorBytes,
+    stateBytes: step.weightBytes + step.gradientBytes + step.optimizerBytes,
+    moments,
+    assumed: [...structure.assumed, ...unmeasured(sized), ...unmeasuredWith(sized, shape)],
+    notes,
+  });
+}
+
+/** The recipe that runs where the asked one cannot, with the sentence that says so. */
+function asSized(
+  recipe: Recipe,
+  shape: DecoderShape,
+): { readonly sized: Recipe; readonly note: string | null } {
+  if (recipe.attention === "flash" && recipe.precision === "fp32") {
+    return {
+      sized: { ...recipe, attention: "sdpa" },
+      note: "The flash kernel takes 16-bit operands only; fp32 is sized with sdpa.",
+    };
+  }
+  if (recipe.attention === "flash" && shape.alibi) {
+    return {
+      sized: { ...recipe, attention: "sdpa" },
+      note: "Flash attention has no ALiBi; the model is sized with sdpa.",
+    };
+  }
+  if (recipe.attention === "sdpa" && shape.softcap.attention) {
+    return {
+      sized: { ...recipe, attention: "eager" },
+      note: "Soft-capped scores have no sdpa kernel; the model is sized with eager.",
+    };
+  }
+  if (recipe.attention === "sdpa" && shape.alibi && !shape.callsKernelDirectly) {
+    return {
+      sized: { ...recipe, attention: "eager" },
+      note: "The family has no sdpa attention with ALiBi; the model is sized with eager.",
+    };
+  }
+  return { sized: recipe, note: null };
+}
+
+/** What was never measured for this family; the step measurer cannot run it. */
+function unmeasuredWith(recipe: Recipe, shape: DecoderShape): string[] {
+  const said: string[] = [];
+  if (recipe.attention === "flash" && shape.callsKernelDirectly) {
+    said.push("Flash attention of this family was never measured.");
+  }
+  if (recipe.checkpointing === "full" && shape.fusedSplit === "shared-index") {
+    said.push("Checkpointing of this family's shared keys was never measured.");
+  }
+  return said;
+}

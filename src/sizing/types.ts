@@ -1,0 +1,62 @@
+import type { Recipe } from "../facts/types.ts";
+
+/** Bytes as a line in the number of samples: `fixedBytes + perSampleBytes * samples`. */
+export interface Line {
+  readonly fixedBytes: number;
+  readonly perSampleBytes: number;
+}
+
+/** One summand of a moment: its bytes and, in words, how they come about. */
+export interface Term extends Line {
+  readonly name: string;
+  readonly formula: string;
+}
+
+/** A point of the training step at which memory may be highest. */
+export interface Moment extends Line {
+  /** `optimizer-step`, `end-of-backward`, `loss`, `end-of-forward`, `recompute`, ... */
+  readonly name: string;
+  /** In words, for people: "the loss, all activations and logits live". */
+  readonly what: string;
+  readonly terms: readonly Term[];
+}
+
+/**
+ * The training peak of one job as several lines in the batch; the peak is the largest of them.
+ * An external source gives a single line.
+ */
+export interface Sizing {
+  readonly model: string;
+  readonly family: string | null;
+  readonly source: "builtin" | "cli" | "hosted";
+  readonly revision: string | null;
+  /** Where the structure was found: path, cache, catalogue, ...; null for external sources. */
+  readonly structureFrom: string | null;
+  readonly params: number | null;
+  readonly trainableParams: number | null;
+  readonly activeParams: number | null;
+  /** The recipe as sized; differs from the asked one only where that is said in `notes`. */
+  readonly recipe: Recipe;
+  /** Tokens per sample. */
+  readonly seqLen: number;
+  /** The largest moment that does not depend on the batch. */
+  readonly floorBytes: number;
+  /** Weights, gradients and optimizer state. */
+  readonly stateBytes: number;
+  readonly moments: readonly Moment[];
+  /** What was assumed, a sentence each; empty = everything measured for this family and recipe. */
+  readonly assumed: readonly string[];
+  readonly notes: readonly string[];
+}
+
+/** A job that cannot be sized: a machine reason and one sentence. */
+export interface Unsized {
+  readonly reason:
+    | "recipe-not-sized"
+    | "family-not-sized"
+    | "model-not-found"
+    | "model-unreachable"
+    | "config-invalid"
+    | "sizing-failed";
+  readonly message: string;
+}

@@ -1,0 +1,161 @@
+import { shown } from "../lib/shown.ts";
+import { longOption } from "./sbatch-options.ts";
+import { isBlank, isSeparator, readSbatchWords, type SbatchWord, splitSbatchLine } from "./sbatch-words.ts";
+import { noteIgnored, noteIgnoredBehind, type ScriptNote, ScriptNotes } from "./script-notes.ts";
+
+export type { ScriptNote } from "./script-notes.ts";
+
+/** What one component of a job asks for: Slurm's long names, values as written, and the line each stands on. */
+export interface ScriptComponent {
+  readonly options: Readonly<Record<string, string>>;
+  readonly lines: Readonly<Record<string, number>>;
+}
+
+export interface Script {
+  /** One, or several of a heterogeneous job (`#SBATCH hetjob`). */
+  readonly components: readonly ScriptComponent[];
+  /** What follows `#NEURARCH`, with its line. */
+  readonly neurarch: readonly { readonly text: string; readonly line: number }[];
+  readonly notes: readonly ScriptNote[];
+}
+
+/** Characters of one directive line that are read; slurmctld takes no option value near that long. */
+const MAX_LINE = 131_072;
+
+/**
+ * Reads a batch script offline by sbatch's own rules (`_opt_batch_script` in Slurm's `src/sbatch/opt.c`): `#SBATCH`
+ * (and `#SLURM`) in column one, up to the first line that is neither blank nor a comment; `hetjob` or `packjob`
+ * begins a new component. `#NEURARCH` lines follow the same rule. Values never carry a `\r`.
+ *
+ * Scripts that sbatch would refuse (DOS line ends, no `#!`, a stray word) are read all the same, and the note says so.
+ */
+export function readScript(text: string): Script {
+  const notes = new ScriptNotes();
+  const start = text.startsWith("\uFEFF") ? 1 : 0;
+  if (start === 1) {
+    notes.add(
+      "byte-order-mark",
+      1,
+      "The script begins with a byte order mark, so sbatch sees no #! and refuses it",
+    );
+  }
+  if (!text.startsWith("#!", start)) {
+    notes.add(
+      "no-interpreter",
+      1,
+      "The first line is not #! and the path of an interpreter, which sbatch refuses",
+    );
+  }
+  if (text.includes("\r\n"))
+    notes.add("dos-line-endings", null, "The script has DOS line ends (\\r\\n), which sbatch refuses");
+  if (text.includes("\0"))
+    notes.add("null-character", null, "The script holds a null character, which sbatch refuses");
+  const header = readHeader(text, start, notes);
+  noteIgnoredBehind(text, header.end, header.line, notes);
+  const components: ScriptComponent[] = [];
+  for (const words of header.components)
+    components.push(readComponent(words, components.at(-1) ?? null, notes));
+  return { components, neurarch: header.neurarch, notes: notes.list() };
+}
+
+/** `#SLURM`: a shorter comment is no directive, nor meant as one. */
+const SHORTEST_DIRECTIVE = 6;
+
+interface Header {
+  readonly components: readonly (readonly SbatchWord[])[];
+  readonly neurarch: { text: string; line: number }[];
+  /** Where the first command stands: offset and 1-based line. */
+  readonly end: number;
+  readonly line: number;
+}
+
+function readHeader(text: string, start: number, notes: ScriptNotes): Header {
+  const components: SbatchWord[][] = [[]];
+  const neurarch: { text: string; line: number }[] = [];
+  let at = start;
+  let line = 0;
+  while (at < text.length) {
+    line++;
+    const newline = text.indexOf("\n", at);
+    const end = newline < 0 ? text.length : newline;
+    const first = firstInk(text, at, end);
+    const isComment = first < end && text.charCodeAt(first) === 35;
+    if (first < end && !isComment) return { components, neurarch, end: at, line };
+    if (isComment && end - first >= SHORTEST_DIRECTIVE) {
+      const directive = lineAt(text, at, end);
+      const sbatch = /^#(?:SBATCH|SLURM)/.exec(directive);
+      const ours = /^#NEURARCH(?=\s|$)/.exec(directive);
+      if (sbatch !== null) readSbatch(directive.slice(sbatch[0].length), line, components, notes);
+      else if (ours !== null) neurarch.push({ text: directive.slice(ours[0].length).trim(), line });
+      else if (/^#(?:PBS|BSUB)\s/.test(directive)) {
+        notes.add(
+          "foreign-directives",
+          line,
+          `Line ${line} is for another scheduler; sbatch may translate it, here it is not read`,
+        );
+      } else noteIgnored(directive, line, notes);
+    }
+    at = end + 1;
+  }
+  return { components, neurarch, end: text.length, line };
+}
+
+/** Offset of the first character that is not blank, or `end`. */
+function firstInk(text: string, at: number, end: number): number {
+  let first = at;
+  while (first < end && isBlank(text.charCodeAt(first))) first++;
+  // A C string ends at a null character.
+  return first < end && text.charCodeAt(first) === 0 ? end : first;
+}
+
+/** One line without its DOS line end, as the C string that sbatch sees: it ends at a null character. */
+function lineAt(text: string, at: number, end: number): string {
+  const whole = text.slice(at, Math.min(end, at + MAX_LINE)).replace(/\r$/, "");
+  const nul = whole.indexOf("\0");
+  return nul < 0 ? whole : whole.slice(0, nul);
+}
+
+function readSbatch(text: string, line: number, components: SbatchWord[][], notes: ScriptNotes): void {
+  if (isSeparator(text)) {
+    components.push([]);
+    return;
+  }
+  const { words, problem } = splitSbatchLine(text, line);
+  const component = components.at(-1)!;
+  for (const word of words) component.push(word);
+  if (problem !== null) notes.add(problem.code, problem.line, problem.message);
+}
+
+function readComponent(
+  words: readonly SbatchWord[],
+  before: ScriptComponent | null,
+  notes: ScriptNotes,
+): ScriptComponent {
+  const options: Record<string, string> = {};
+  const lines: Record<string, number> = {};
+  const { set, problems } = readSbatchWords(words);
+  for (const problem of problems) notes.add(problem.code, problem.line, problem.message);
+  for (const { option, value, line } of set) {
+    const earlier = options[option.name];
+    if (earlier !== undefined && earlier !== value) {
+      const where = `lines ${lines[option.name]} and ${line}`;
+      notes.add(
+        "option-repeated",
+        line,
+        `--${option.name} is given twice (${where}): the last one, ${shown(value)}, holds`,
+      );
+    }
+    options[option.name] = value;
+    lines[option.name] = line;
+  }
+  return before === null ? { options, lines } : inherit(before, { options, lines });
+}
+
+/** What sbatch does not reset between components stays set for the next ones: `--time` does, `--gres` does not. */
+function inherit(before: ScriptComponent, own: ScriptComponent): ScriptComponent {
+  const kept = Object.keys(before.options).filter((name) => longOption(name)?.inherited === true);
+  return {
+    options: { ...Object.fromEntries(kept.map((name) => [name, before.options[name]!])), ...own.options },
+    lines: { ...Object.fromEntries(kept.map((name) => [name, before.lines[name]!])), ...own.lines },
+  };
+}

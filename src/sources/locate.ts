@@ -1,0 +1,264 @@
+import { listDirectory, pathKind, readText } from "../host/fs.ts";
+import { basename, join, resolve } from "../host/paths.ts";
+import { fail, ok, type Result } from "../lib/result.ts";
+import { shown } from "../lib/shown.ts";
+import { grouped } from "../lib/units.ts";
+import { findInCatalogue, nearestInCatalogue } from "../model/catalogue.ts";
+import { readGraph } from "../model/graph.ts";
+import { parseConfig, readStructure } from "../model/read.ts";
+import type { LocatedStructure } from "../model/types.ts";
+import type { Unsized } from "../sizing/types.ts";
+import { readCache } from "./cache.ts";
+import { findInHubCache, MAX_CONFIG_BYTES } from "./hf-cache.ts";
+
+/** Where a model's structure is looked for. */
+export interface LocateHost {
+  /** Where relative paths start: the folder of the job. */
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+type Answer = Result<LocatedStructure, Unsized>;
+
+/** Largest graph file that is read. */
+const MAX_GRAPH_BYTES = 64_000_000;
+/** How often an adapter's base is followed: an adapter of an adapter is none. */
+const MOST_BASES = 1;
+
+/**
+ * Finds and reads a model's structure, in this order: a path, the Hugging Face cache, the catalogue inside the
+ * program, our own cache of hub answers. The first that has the model answers, and says so in `source`, `from`
+ * and `revision`. Nothing is downloaded and no remote code is run.
+ *
+ * `model` is a path where something stands there, or where it can only be one (`./x`, `/x`, `~/x`, `x.json`);
+ * else a hub id. A folder in the working directory comes before the hub's model of the same name, as in
+ * transformers, if it holds a config.
+ */
+export async function locate(model: string, host: LocateHost): Promise<Answer> {
+  return locateFollowing(model.trim(), host, MOST_BASES, []);
+}
+
+function locateFollowing(
+  model: string,
+  host: LocateHost,
+  basesLeft: number,
+  notes: readonly string[],
+): Answer {
+  if (model === "") return notFound(model, ["no model is named"]);
+  const path = pathOf(model, host);
+  const certain = isCertainlyPath(model);
+  if (path !== null && (certain || pathKind(path) !== "none")) {
+    const answer = fromPath(model, path, host, basesLeft, notes, certain);
+    if (answer !== null) return answer;
+  }
+  const id = hubId(model);
+  if (id === null) return notFound(model, [`${shown(model, 200)} is neither a path nor a Hugging Face id`]);
+  const looked: string[] = [];
+  let broken: Answer | null = null;
+  const cached = findInHubCache(id, host.env);
+  if (cached.kind === "miss") looked.push(cached.why);
+  else {
+    const { config } = cached;
+    const answer = config.adapter
+      ? fromAdapter(model, config.text, host, basesLeft, [...notes, ...config.notes])
+      : structured(model, config.text, {
+          source: "hf-cache",
+          revision: config.revision,
+          from: `config.json of ${shown(id, 200)} in the Hugging Face cache`,
+          notes: [...notes, ...config.notes],
+        });
+    if (answer.ok) return answer;
+    // A broken copy does not hide what the catalogue knows.
+    broken = answer;
+  }
+  const fallback = fromCatalogue(model, id, notes) ?? fromOwnCache(model, id, host, notes);
+  if (fallback !== null) return fallback;
+  if (broken !== null) return broken;
+  return notFound(model, [...looked, "not in the catalogue"]);
+}
+
+/** Names that can only be paths: a config's own name, or one that starts as a path does. */
+function isCertainlyPath(model: string): boolean {
+  return /^(\/|\.\.?(\/|$)|~(\/|$))/.test(model) || model.endsWith(".json");
+}
+
+function pathOf(model: string, host: LocateHost): string | null {
+  if (model.includes("\0")) return null;
+  if (model !== "~" && !model.startsWith("~/")) return resolve(host.cwd, model);
+  const home = host.env.HOME;
+  return home === undefined || home === "" ? null : join(home, model.slice(1));
+}
+
+/** `org/name` or `name` as the hub allows them; a page's address is taken for the id in it. */
+function hubId(model: string): string | null {
+  const id = model
+    .replace(/^(https?:\/\/)?(www\.)?(huggingface\.co|hf\.co)\//, "")
+    .replace(/\/(tree|blob|resolve)\/.*$|\/$/, "");
+  const part = "[A-Za-z0-9][A-Za-z0-9._-]*";
+  return new RegExp(`^${part}(/${part})?$`).test(id) && id.length <= 200 ? id : null;
+}
+
+/** What stands at a path; null where it is a folder without a config that might as well be a hub id. */
+function fromPath(
+  model: string,
+  path: string,
+  host: LocateHost,
+  basesLeft: number,
+  notes: readonly string[],
+  certain: boolean,
+): Answer | null {
+  const kind = pathKind(path);
+  if (kind === "directory") return fromFolder(model, path, host, basesLeft, notes, certain);
+  if (path.endsWith(".neurarch.json")) return fromGraph(path);
+  if (basename(path) === "adapter_config.json")
+    return fromFolder(model, resolve(path, ".."), host, basesLeft, notes, true);
+  const text = readText(path, MAX_CONFIG_BYTES);
+  if (!text.ok) return fail({ reason: "model-not-found", message: `${shown(text.error.message, 300)}.` });
+  const raw = parseConfig(text.value);
+  if (raw.ok && typeof raw.value === "object" && raw.value !== null && isGraph(raw.value))
+    return fromGraph(path);
+  return structured(model, text.value, {
+    source: "path",
+    revision: null,
+    from: `${shown(path, 300)}`,
+    notes,
+  });
+}
+
+function isGraph(raw: object): boolean {
+  return "components" in raw && "connections" in raw;
+}
+
+function fromFolder(
+  model: string,
+  folder: string,
+  host: LocateHost,
+  basesLeft: number,
+  notes: readonly string[],
+  certain: boolean,
+): Answer | null {
+  const path = join(folder, "config.json");
+  const text = readText(path, MAX_CONFIG_BYTES);
+  if (text.ok)
+    return structured(model, text.value, { source: "path", revision: null, from: shown(path, 300), notes });
+  const adapter = readText(join(folder, "adapter_config.json"), MAX_CONFIG_BYTES);
+  if (adapter.ok) return fromAdapter(model, adapter.value, host, basesLeft, notes);
+  const graph = listDirectory(folder).find((name) => name.endsWith(".neurarch.json"));
+  if (graph !== undefined) return fromGraph(join(folder, graph));
+  if (text.error.kind !== "missing")
+    return fail({ reason: "model-not-found", message: `${shown(text.error.message, 300)}.` });
+  if (!certain) return null;
+  return fail({
+    reason: "model-not-found",
+    message: `${shown(folder, 300)} holds no config.json. Name the folder or the file of the model's config.`,
+  });
+}
+
+/** An adapter is sized as its base model; the rank is the job's own fact. */
+function fromAdapter(
+  model: string,
+  text: string,
+  host: LocateHost,
+  basesLeft: number,
+  notes: readonly string[],
+): Answer {
+  const raw = parseConfig(text);
+  const base =
+    raw.ok && typeof raw.value === "object" && raw.value !== null
+      ? (raw.value as Record<string, unknown>).base_model_name_or_path
+      : undefined;
+  if (typeof base !== "string" || base === "" || basesLeft === 0) {
+    return fail({
+      reason: "config-invalid",
+      message: `${shown(model, 200)} is an adapter whose base model is not named. Name the base model instead.`,
+    });
+  }
+  const note = `${shown(model, 200)} is an adapter; its base ${shown(base, 200)} is sized`;
+  const answer = locateFollowing(base.trim(), host, basesLeft - 1, [...notes, note]);
+  return answer.ok ? ok({ ...answer.value, model }) : answer;
+}
+
+function fromCatalogue(model: string, id: string, notes: readonly string[]): Answer | null {
+  const entry = findInCatalogue(id);
+  if (entry === null) return null;
+  const read = readStructure(entry.config, {
+    recorded: { params: entry.params, activeParams: entry.activeParams },
+  });
+  if (!read.ok) return null;
+  const copy = entry.id === id ? [] : [`${shown(id, 200)} has the structure of ${entry.id}`];
+  return ok({
+    structure: { ...read.value, notes: [...read.value.notes, ...notes, ...copy] },
+    model,
+    source: "catalogue",
+    revision: null,
+    from: "the catalogue inside neurarch-gate",
+  });
+}
+
+/** A config that a hub answer left in our own cache: `{text, revision}` under the id. */
+function fromOwnCache(model: string, id: string, host: LocateHost, notes: readonly string[]): Answer | null {
+  const cached = readCache(host.env, "config", id);
+  const value = cached?.value as { text?: unknown; revision?: unknown } | null | undefined;
+  if (typeof value?.text !== "string") return null;
+  const hours = Math.floor((cached?.ageMs ?? 0) / 3_600_000);
+  return structured(model, value.text, {
+    source: "cache",
+    revision: typeof value.revision === "string" ? value.revision : null,
+    from: `the config of ${shown(id, 200)} fetched ${hours} h ago`,
+    notes,
+  });
+}
+
+interface Origin {
+  readonly source: LocatedStructure["source"];
+  readonly revision: string | null;
+  readonly from: string;
+  readonly notes: readonly string[];
+}
+
+function structured(model: string, text: string, origin: Origin): Answer {
+  const raw = parseConfig(text);
+  const id = hubId(model);
+  const entry = raw.ok && id !== null ? findInCatalogue(id) : null;
+  const read = raw.ok
+    ? readStructure(raw.value, {
+        recorded: entry && { params: entry.params, activeParams: entry.activeParams },
+      })
+    : raw;
+  if (!read.ok) {
+    const hint = read.error.hint === null ? "" : ` ${read.error.hint}`;
+    return fail({
+      reason: "config-invalid",
+      message: `${origin.from} cannot be used: ${shown(read.error.message, 300)}.${hint}`,
+    });
+  }
+  const { notes, ...where } = origin;
+  const structure = { ...read.value, notes: [...read.value.notes, ...notes] };
+  return ok({ structure, model, ...where });
+}
+
+function fromGraph(path: string): Answer {
+  const text = readText(path, MAX_GRAPH_BYTES);
+  if (!text.ok) return fail({ reason: "model-not-found", message: `${shown(text.error.message, 300)}.` });
+  const raw = parseConfig(text.value);
+  const graph = raw.ok ? readGraph(raw.value) : fail("it is not valid JSON");
+  const name = shown(path, 300);
+  if (!graph.ok)
+    return fail({ reason: "config-invalid", message: `${name} cannot be used: ${graph.error}.` });
+  const { components, params } = graph.value;
+  return fail({
+    reason: "family-not-sized",
+    message: `${name} is a graph of ${grouped(components)} components with ${grouped(params)} parameters; graphs are not sized by the built-in sizer.`,
+  });
+}
+
+/** Says what was looked at, what may have been meant, and what would make it work. */
+function notFound(model: string, looked: readonly string[]): Answer {
+  const name = shown(model, 200);
+  const near = nearestInCatalogue(model);
+  const meant = near === null ? "" : ` Did you mean ${near}?`;
+  return fail({
+    reason: "model-not-found",
+    message: `No config was found for ${name === "" ? "the model" : name}: ${looked.join("; ")}.${meant} Name a path to its config.json, put the model into the Hugging Face cache, or name a model of the catalogue.`,
+  });
+}

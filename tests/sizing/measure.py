@@ -1,0 +1,120 @@
+"""Measures training steps that the published table lacks, on fake tensors, and writes them as rows like its own.
+
+Usage: measure.py ORACLE.py CONFIGS.json OUT.jsonl [SEED [CASES_PER_CONFIG]]
+       measure.py ORACLE.py CATALOGUE.jsonl OUT.jsonl [SEED [MODELS]]
+
+ORACLE.py is the step measurer (PyTorch on fake tensors); CONFIGS.json holds configs by name. Configs are cut to a
+few layers, so that short-lived memory shows beside what adds up over layers, and changed at random (window,
+vocabulary, head counts, biases); a row lists its changes. From a catalogue ({id, config, params} a line), models
+drawn at random are measured as they are. Recipes and lengths are drawn at random too. Appends a JSON object a batch.
+"""
+import importlib.util, json, os, random, sys, tempfile, traceback
+
+
+class Fp32Lora(str):
+    """LoRA on an fp32 base without autocast: the measurer's flags cannot say it, its comparisons can."""
+    def __eq__(self, other):
+        return other in ("fp32", "lora-fp32")
+    __hash__ = str.__hash__
+
+
+def load(path):
+    spec = importlib.util.spec_from_file_location("oracle", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+LENGTHS = [96, 200, 512, 1001, 1024, 2048, 4096]
+# Of each family: a base config and changes to choose from, beside those that all share.
+FAMILIES = [
+    ("meta-llama/Llama-3.2-1B", [{}, {"attention_bias": True, "mlp_bias": True}, {"num_key_value_heads": 32}, {"tie_word_embeddings": False}, {"vocab_size": 32000}]),
+    ("HuggingFaceTB/SmolLM2-135M", [{}, {"hidden_act": "gelu"}, {"num_key_value_heads": 9, "tie_word_embeddings": False}]),
+    ("Qwen/Qwen2.5-0.5B", [{}, {"use_sliding_window": True, "sliding_window": 256, "max_window_layers": 2}, {"vocab_size": 20000}]),
+    ("Qwen/Qwen3-0.6B", [{}, {"tie_word_embeddings": False}, {"vocab_size": 20000, "attention_bias": True}]),
+    ("mistralai/Mistral-7B-v0.1", [{"sliding_window": 256}, {"sliding_window": None}, {"sliding_window": 1024}, {"num_key_value_heads": 32}]),
+    ("google/gemma-2b", [{}, {"num_key_value_heads": 8}, {"num_key_value_heads": 2, "vocab_size": 32000}]),
+    ("microsoft/Phi-3-mini-4k-instruct", [{}, {"sliding_window": 256}, {"sliding_window": None, "num_key_value_heads": 8}, {"partial_rotary_factor": 0.75}]),
+    ("openai-community/gpt2", [{}, {"resid_pdrop": 0.0, "attn_pdrop": 0.0, "embd_pdrop": 0.0}, {"activation_function": "gelu"}, {"n_head": 8}]),
+    ("EleutherAI/pythia-160m", [{}, {"use_parallel_residual": False}, {"hidden_dropout": 0.1, "attention_dropout": 0.1}, {"rotary_pct": 1.0}, {"attention_bias": False, "tie_word_embeddings": True}]),
+    ("facebook/opt-125m", [{}, {"do_layer_norm_before": False, "word_embed_proj_dim": 512}, {"dropout": 0.0}, {"attention_dropout": 0.1}]),
+    ("tiiuae/falcon-7b", [{}, {"new_decoder_architecture": True, "num_attention_heads": 64, "hidden_size": 4096, "num_kv_heads": 8}, {"bias": True}, {"hidden_dropout": 0.1}]),
+    ("tiiuae/falcon-rw-1b", [{}, {"attention_dropout": 0.1, "hidden_dropout": 0.1}, {"alibi": False}]),
+    ("bigcode/starcoder2-3b", [{}, {"sliding_window": 256}, {"residual_dropout": 0.0, "attention_dropout": 0.0, "embedding_dropout": 0.0}, {"use_bias": False, "num_key_value_heads": 24}]),
+    ("allenai/OLMo-2-1124-7B", [{}, {"num_key_value_heads": 8}, {"vocab_size": 20000}]),
+    ("ibm-granite/granite-3.3-2b-instruct", [{}, {"tie_word_embeddings": False}, {"num_key_value_heads": 32}]),
+]
+LAYER_KEYS = {"gpt2": "n_layer"}
+
+
+def cases(rng, name, config, variants, count):
+    for _ in range(count):
+        changes = dict(rng.choice(variants))
+        changes[LAYER_KEYS.get(config["model_type"], "num_hidden_layers")] = rng.choice([1, 2, 4, 5])
+        recipe = rng.choice(["amp-bf16", "bf16", "fp32", "lora", "lora", "lora-bf16", "lora-fp32"])
+        lora = recipe.startswith("lora")
+        attentions = ["sdpa", "sdpa", "eager"] + ([] if "fp32" in recipe or config["model_type"] == "falcon" else ["flash"])
+        case = dict(
+            config=name, changes=changes, recipe=recipe,
+            optimizer="fused" if rng.random() < 0.8 else "foreach",
+            attention=rng.choice(attentions), padding_mask=rng.random() < 0.3, checkpointing=rng.random() < 0.4,
+            lora_rank=rng.choice([8, 16, 64]) if lora else None,
+            targets=rng.choice(["attn", "all-linear"]) if lora else None, seq=rng.choice(LENGTHS),
+        )
+        if case["attention"] == "flash":
+            case["padding_mask"] = False           # flash_attn reads the mask's values; fake tensors have none
+        yield case
+
+
+DENSE = {"llama", "qwen2", "qwen3", "mistral", "gemma", "phi3", "gpt2", "gpt_neox", "opt", "falcon", "starcoder2", "olmo2", "granite"}
+
+
+def drawn(rng, path, count):
+    """(config, case) pairs: cut and changed configs, or whole ones of a catalogue."""
+    if not path.endswith(".jsonl"):
+        configs = json.load(open(path))
+        for name, variants in FAMILIES:
+            for case in cases(rng, name, configs[name], variants, count):
+                yield {**configs[name], **case["changes"]}, case
+        return
+    rows = [json.loads(line) for line in open(path)]
+    rows = [r for r in rows if r["config"].get("model_type") in DENSE and r["params"] < 9e9]
+    rows = [r for r in rows if str(r["config"].get("architectures")).find("CausalLM") > 0]
+    for row in rng.sample(rows, count):
+        config = row["config"]
+        for case in cases(rng, row["id"], config, [{}], 1):
+            del case["changes"]
+            context = config.get("max_position_embeddings") or config.get("n_positions") or 1024
+            yield config, {**case, "catalogue": True, "seq": min(rng.choice([512, 1024, 2048, 4096]), context)}
+
+
+def main():
+    oracle = load(sys.argv[1])
+    out = open(sys.argv[3], "a")
+    rng = random.Random(int(sys.argv[4]) if len(sys.argv) > 4 else 1)
+    count = int(sys.argv[5]) if len(sys.argv) > 5 else 12
+    import transformers.masking_utils as masking
+    skip_mask = masking._ignore_causal_mask_sdpa       # the measurer replaces it for padded batches, for good
+    for raw, case in drawn(rng, sys.argv[2], count):
+        with tempfile.NamedTemporaryFile("w", suffix=".json", delete=False) as f:
+            json.dump(raw, f)
+        recipe = Fp32Lora("lora-fp32") if case["recipe"] == "lora-fp32" else case["recipe"]
+        masking._ignore_causal_mask_sdpa = skip_mask
+        try:
+            done = oracle.one_case(
+                f.name, [1, 2, 8], case["seq"], case["attention"], recipe, rank=case["lora_rank"] or 16,
+                targets=case["targets"] or "attn", checkpointing=case["checkpointing"], optimizer=case["optimizer"],
+                padding_mask=case["padding_mask"], real_first_step=False)
+        except Exception:
+            print("failed", json.dumps(case), traceback.format_exc().splitlines()[-1], file=sys.stderr)
+            continue
+        finally:
+            os.unlink(f.name)
+        for batch, got in done.items():
+            row = dict(params=got["params"], trainable=got["trainable"], batch=batch, peak_bytes=got["peak_bytes"])
+            out.write(json.dumps({**case, **row}, separators=(",", ":")) + "\n")
+        out.flush()
+
+
+if __name__ == "__main__":
+    main()
