@@ -53,7 +53,7 @@ async function dispatch(name: string | undefined, rest: readonly string[]): Prom
     return { out: await commandHelp(command), exit: 0 };
   }
   const { parseStrict } = await import("./strict.ts");
-  return command.run(parseStrict(rest, command.args, command.repeatable));
+  return command.run(parseStrict(rest, command.args, command));
 }
 
 /** `--help` before a `--`; after it the word belongs to someone else. */

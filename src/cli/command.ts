@@ -29,6 +29,8 @@ export interface Command {
   readonly args: ArgsDef;
   /** Flags that may be given several times. */
   readonly repeatable?: readonly string[];
+  /** Flags that may stand without a value, and take one only after `=` (Slurm's `--exclusive`). */
+  readonly bare?: readonly string[];
   /** Shown first in the help: a command line and what it does. */
   readonly examples: readonly (readonly [string, string])[];
   run(input: ParsedWords): Promise<CommandOutput>;

@@ -15,6 +15,24 @@ function plain(text: string): string {
   return text.replace(/\u001B\[[0-9;]*m/g, "");
 }
 
+/** Widest column of flags; a longer flag has its description on the next line. */
+const FLAG_COLUMN = 34;
+
+/** citty sets its columns flush right as wide as the longest flag; here they are set left and stay narrow. */
+function columns(text: string): string {
+  return text
+    .split("\n")
+    .map((line) => {
+      const match = /^ +(\S.*?) {2,}(\S.*?) *$/.exec(line);
+      if (match === null) return line.trimEnd();
+      const [, left = "", right = ""] = match;
+      const gap =
+        left.length > FLAG_COLUMN ? `\n  ${" ".repeat(FLAG_COLUMN)}` : " ".repeat(FLAG_COLUMN - left.length);
+      return `  ${left}${gap}  ${right}`;
+    })
+    .join("\n");
+}
+
 function exampleLines(examples: Command["examples"]): string {
   if (examples.length === 0) return "";
   return `EXAMPLES\n\n${examples.map(([line, what]) => `  ${line}\n      ${what}`).join("\n")}\n\n`;
@@ -26,7 +44,7 @@ export async function commandHelp(command: Command): Promise<string> {
     await renderUsage(asCitty(command), { meta: { name: "neurarch-gate", version: version() } }),
   );
   const [heading, ...rest] = usage.split("\n");
-  return `${heading}\n\n${exampleLines(command.examples)}${rest.join("\n").trim()}\n`;
+  return `${heading}\n\n${exampleLines(command.examples)}${columns(rest.join("\n").trim())}\n`;
 }
 
 /** The help of the program: what it is, three examples, the commands. */
@@ -45,5 +63,5 @@ export async function rootHelp(): Promise<string> {
     ["neurarch-gate judge --slurm job.sbatch", "judge a batch script"],
     ["neurarch-gate size Qwen/Qwen3-8B --batch 8 --explain", "size a model's training peak, term by term"],
   ]);
-  return `${heading}\n\n${examples}${rest.join("\n").trim()}\n`;
+  return `${heading}\n\n${examples}${columns(rest.join("\n").trim())}\n`;
 }

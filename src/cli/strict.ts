@@ -1,7 +1,7 @@
 import type { ArgDef, ArgsDef } from "citty";
 import { GateError } from "../lib/errors.ts";
 import { nearest } from "../lib/nearest.ts";
-import type { ParsedWords } from "./command.ts";
+import type { Command, ParsedWords } from "./command.ts";
 
 /**
  * Reads a command line against the flags a command declares, and refuses what it does not know. citty itself
@@ -13,7 +13,7 @@ import type { ParsedWords } from "./command.ts";
 export function parseStrict(
   rawWords: readonly string[],
   args: ArgsDef,
-  repeatable: readonly string[] = [],
+  manners: Pick<Command, "repeatable" | "bare"> = {},
 ): ParsedWords {
   const values: Record<string, string> = {};
   const lists: Record<string, string[]> = {};
@@ -39,6 +39,10 @@ export function parseStrict(
       continue;
     }
     let value = inline;
+    if (value === null && manners.bare?.includes(name)) {
+      values[name] = "";
+      continue;
+    }
     if (value === null) {
       const next = rawWords[index + 1];
       if (next === undefined || (next.startsWith("--") && next.length > 2)) {
@@ -56,7 +60,7 @@ export function parseStrict(
       );
     }
     values[name] = value;
-    if (repeatable.includes(name)) {
+    if (manners.repeatable?.includes(name)) {
       lists[name] ??= [];
       lists[name].push(value);
     }

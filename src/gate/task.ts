@@ -57,7 +57,11 @@ export async function judgeTask(job: TaskJob, settings: Settings, size: SizeJob)
   });
   if (job.notTraining !== null) return aside("not-training", job.notTraining);
   if (request.candidates.length === 0) return aside("no-accelerator", "no accelerator is asked for.");
-  if (reading.kind === "none") return aside("no-model", "the job names no model.");
+  if (reading.kind === "none") {
+    const outcome = aside("no-model", "the job names no model.");
+    // A note may say the same already, and where.
+    return notes.some((note) => note.endsWith("not judged.")) ? { ...outcome, messages: notes } : outcome;
+  }
   if (reading.kind === "unreadable") return unreadable(job, reading, notes);
 
   const { facts } = reading;

@@ -57,7 +57,8 @@ export function unreadableMessages(problems: readonly FactProblem[], then: strin
 
 /** A note of another stage as a message of its own. */
 export function noteLine(note: string): string {
-  return line(cut(note.replace(/^Neurarch: /, ""), 1200));
+  const text = cut(note.replace(/^Neurarch: /, ""), 1200);
+  return line(/[.?!)]$/.test(text) ? text : `${text}.`);
 }
 
 function refusals(forms: readonly WrittenForm[], telling: Telling): string[] {

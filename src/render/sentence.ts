@@ -102,13 +102,11 @@ function overRequested(verdict: Judged, telling: Telling): string {
     );
   }
   const why =
-    blocked === "mutate-off"
-      ? "Set mutate to have it rewritten."
-      : blocked === "multi-node" && telling.settings.mutate
-        ? "A request over several nodes is never rewritten."
-        : blocked === "no-card-allowed" && telling.settings.mutate
-          ? "It was not rewritten: no card that this task may use holds it in less."
-          : null;
+    blocked === "multi-node" && telling.settings.mutate
+      ? "A request over several nodes is never rewritten."
+      : blocked === "no-card-allowed" && telling.settings.mutate
+        ? "It was not rewritten: no card that this task may use holds it in less."
+        : null;
   return line(
     `${asked} is over-requested: ${subject(verdict, telling)}, and ${spelled(right)} ` +
       `(${capacityGb(verdict.rightSizedCard!.gb * sharing(verdict, right.count))}) holds it.`,

@@ -204,7 +204,7 @@ const ROWS: readonly [string, Case, Decision, readonly string[]][] = [
     { sizing: one(10, 0.5), facts: { model, batch: 4 }, request: ["A100:8"] },
     "warn",
     [
-      "Neurarch: A100:8 (320 GB) is over-requested: Qwen/Qwen3-8B needs 29.9 GB to train at batch 4 per device, 2048 tokens sharded over 8 cards (peak 26.0 GB x 1.15 headroom), and L40S:1 (48 GB) holds it. It holds the same global batch of 32, 32 per device on 1 card; left at 4 per device the run takes more steps. Set mutate to have it rewritten.",
+      "Neurarch: A100:8 (320 GB) is over-requested: Qwen/Qwen3-8B needs 29.9 GB to train at batch 4 per device, 2048 tokens sharded over 8 cards (peak 26.0 GB x 1.15 headroom), and L40S:1 (48 GB) holds it. It holds the same global batch of 32, 32 per device on 1 card; left at 4 per device the run takes more steps.",
     ],
   ],
   [
@@ -233,7 +233,7 @@ const ROWS: readonly [string, Case, Decision, readonly string[]][] = [
     { sizing: one(10), facts: { model, batch: 4 }, request: ["H200:1"] },
     "warn",
     [
-      "Neurarch: H200:1 (141 GB) is over-requested: Qwen/Qwen3-8B needs 11.5 GB to train at batch 4 per device, 2048 tokens (peak 10.0 GB x 1.15 headroom), and T4:1 (16 GB) holds it. Set mutate to have it rewritten.",
+      "Neurarch: H200:1 (141 GB) is over-requested: Qwen/Qwen3-8B needs 11.5 GB to train at batch 4 per device, 2048 tokens (peak 10.0 GB x 1.15 headroom), and T4:1 (16 GB) holds it.",
     ],
   ],
   [

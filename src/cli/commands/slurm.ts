@@ -37,6 +37,7 @@ export const command: Command = {
     },
     ...SITE_FLAGS,
   },
+  bare: ["exclusive"],
   examples: [
     ["neurarch-gate slurm --script job.sbatch", "judge a script by its own #SBATCH lines"],
     ["neurarch-gate slurm --script job.sbatch --gres gpu:a10g:1 --mode reject", "as the filter calls it"],
@@ -51,7 +52,7 @@ export async function runOpen(words: readonly string[]): Promise<CommandOutput> 
       const { commandHelp } = await import("../help.ts");
       return { out: await commandHelp(command), exit: 0 };
     }
-    return await run(parseStrict(words, command.args));
+    return await run(parseStrict(words, command.args, command));
   } catch (error) {
     const known = error instanceof GateError ? error : null;
     const why = known?.message ?? `internal error: ${error instanceof Error ? error.message : String(error)}`;
