@@ -51,7 +51,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 const PACKAGES: Record<string, readonly string[]> = {
   skypilot: ["yaml"],
   gate: ["valibot", "smol-toml"],
-  cli: ["citty", "consola"],
+  cli: ["citty"],
 };
 
 function filesUnder(folder: string): string[] {
