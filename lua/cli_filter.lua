@@ -42,7 +42,9 @@ local GPU_COUNTS = { "gpus", "gpus-per-node", "gpus-per-socket", "gpus-per-task"
 -- Options the verdict depends on, under the names sbatch gives them.
 local REQUEST_OPTIONS = {
   "gres", "gpus", "gpus-per-node", "gpus-per-socket", "gpus-per-task", "tres-per-task", "ntasks",
-  "ntasks-per-node", "ntasks-per-gpu", "sockets-per-node", "nodes", "time", "partition", "array", "exclusive",
+  "ntasks-per-node", "ntasks-per-gpu", "ntasks-per-socket", "ntasks-per-tres", "cpus-per-task", "sockets-per-node",
+  "cores-per-socket", "threads-per-core", "extra-node-info", "nodes", "nodelist", "time", "partition", "array",
+  "exclusive",
 }
 
 local CONTRACT = 1
