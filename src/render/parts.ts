@@ -67,11 +67,16 @@ function spread(verdict: Judged): string {
   return verdict.candidate.card.slice ? " on each slice" : " on each card";
 }
 
-/** `A10G:1 holds 24 GB`, or what one card of several holds when each has the whole job. */
-export function holds(verdict: Judged, telling: Telling): string {
+/** What the need is held against: `24 GB`, or `at least 80 GB` where a memory size stands for many cards. */
+export function capacityOf(verdict: Judged, telling: Telling): string {
   const { memoryForm, accelerator } = verdict.candidate;
   const least = memoryForm && telling.settings.table.find(accelerator) === null ? "at least " : "";
-  const amount = `${least}${capacityGb(verdict.capacityGb)}`;
+  return `${least}${capacityGb(verdict.capacityGb)}`;
+}
+
+/** `A10G:1 holds 24 GB`, or what one card of several holds when each has the whole job. */
+export function holds(verdict: Judged, telling: Telling): string {
+  const amount = capacityOf(verdict, telling);
   if (verdict.pooled || verdict.totalCards === 1) return `${labelOf(verdict)} holds ${amount}`;
   return `each ${verdict.candidate.card.slice ? "slice" : "card"} of ${labelOf(verdict)} holds ${amount}`;
 }

@@ -4,6 +4,7 @@ import type { Judged, NotJudged, Verdict } from "../verdict/types.ts";
 import {
   assumedSentence,
   batchSentence,
+  capacityOf,
   holds,
   labelOf,
   modelOf,
@@ -90,7 +91,7 @@ export function overCostCap(verdict: Judged, telling: Telling): string {
 }
 
 function overRequested(verdict: Judged, telling: Telling): string {
-  const asked = `${labelOf(verdict)} (${capacityGb(verdict.capacityGb)}${verdict.pooled || verdict.totalCards === 1 ? "" : " each"})`;
+  const asked = `${labelOf(verdict)} (${capacityOf(verdict, telling)}${verdict.pooled || verdict.totalCards === 1 ? "" : " each"})`;
   const right = verdict.rightSized;
   const blocked = verdict.rewriteBlocked;
   if (right === null || blocked === "cheapest-already") {
@@ -146,7 +147,7 @@ function sharing(verdict: Judged, count: number): number {
 
 function borderline(verdict: Judged, telling: Telling): string {
   const { needGb, peakGb, pooled, totalCards } = verdict;
-  const share = `${Math.round((needGb / verdict.capacityGb) * 100)}% of the ${capacityGb(verdict.capacityGb)} on ${labelOf(verdict)}`;
+  const share = `${Math.round((needGb / verdict.capacityGb) * 100)}% of the ${capacityOf(verdict, telling)} on ${labelOf(verdict)}`;
   const cards = pooled ? totalCards : 1;
   const inside = needGb > BORDERLINE_SHARE * verdict.capacityGb;
   const why = inside

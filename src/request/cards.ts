@@ -54,6 +54,7 @@ export function buildCardTable(settings: CardSettings = {}): CardTable {
   const table = types.length === 0 ? plain : siteNames(plain, types);
   return {
     cards: table.cards.map(priced),
+    mapped: types.length > 0,
     find: (name) => {
       const card = table.find(name);
       return card === null ? null : priced(card);

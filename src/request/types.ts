@@ -29,6 +29,8 @@ export interface CardTable {
   nearest(name: string): string | null;
   /** The name a suggestion uses for this card: the site's own spelling where a GPU map is set. */
   nameOf(card: Card): string;
+  /** A site's GPU map is in force: a name outside it is no card there. */
+  readonly mapped?: boolean;
   /** Where prices come from and their date, for cost messages. */
   readonly priceSource: string;
 }

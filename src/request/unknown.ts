@@ -23,6 +23,14 @@ export function unknownCard(
       message: `${quoted} may be ${either}; the site's GPU map or --cards can say which.`,
     };
   }
+  if (table.mapped === true) {
+    const types = table.cards.map((card) => table.nameOf(card));
+    const known = types.slice(0, 12).join(", ") + (types.length > 12 ? ", ..." : "");
+    return {
+      reason: "card-unknown",
+      message: `The site's GPU map does not list ${quoted}; it has ${shown(known, 300)}.`,
+    };
+  }
   const near = suggestion(name, count, table);
   const hint =
     near === null ? "; `neurarch-gate cards` lists the cards that are." : `. Did you mean ${near}?`;
