@@ -4,5 +4,6 @@ import { setExitCode, writeError, writeOut } from "./host/out.ts";
 
 const output = await runApp(commandLine());
 if (output.err !== undefined) writeError(output.err);
-if (output.out !== undefined) writeOut(output.out);
-setExitCode(output.exit);
+const lost = output.out === undefined ? null : writeOut(output.out);
+if (lost !== null && !output.always) writeError(`neurarch-gate: the answer could not be written: ${lost}.\n`);
+setExitCode(lost !== null && !output.always ? 70 : output.exit);

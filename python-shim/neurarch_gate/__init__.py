@@ -55,8 +55,14 @@ class NeurarchPolicy(sky.AdminPolicy):
     binary = '/usr/local/bin/neurarch-gate'
     mutate = False  # rewrite an over-request instead of warning
     max_cost_usd = None  # refuse a run whose list price is over this
+    prices = None  # a JSON file or a dict: card -> USD per card-hour
+    sizing = None  # 'auto', 'builtin' or 'cli'
+    cli = None  # command line of an external sizing CLI
     fail_closed = False  # refuse when the executable cannot be asked
     timeout_s = 25  # seconds for one answer
+    prices = None  # a JSON file or a dict: card -> USD per card-hour
+    sizing = None  # 'auto', 'builtin' or 'cli'
+    cli = None  # command line of an external sizing CLI
     config = None  # a site file in place of /etc/neurarch/gate.toml
 
     @classmethod
@@ -81,9 +87,10 @@ class NeurarchPolicy(sky.AdminPolicy):
         command = [cls.binary, 'judge', '--admin-policy']
         command += ['--mutate'] if cls._flag('mutate') else []
         command += ['--fail-closed'] if cls._flag('fail_closed') else []
-        for name in ('max_cost_usd', 'config'):
-            if cls._setting(name) is not None:
-                command += ['--' + name.replace('_', '-'), str(cls._setting(name))]
+        for name in ('max_cost_usd', 'prices', 'sizing', 'cli', 'config'):
+            value = cls._setting(name)
+            if value is not None:
+                command += ['--' + name.replace('_', '-'), json.dumps(value) if isinstance(value, dict) else str(value)]
         env = {'PATH': '/usr/local/bin:/usr/bin:/bin', 'LANG': 'C.UTF-8', 'NO_COLOR': '1', **_PASSED}
         timeout = min(float(cls._setting('timeout_s')), _LIMIT_S)
         with subprocess.Popen(command, env=env, cwd='/', start_new_session=True, stdin=subprocess.PIPE,

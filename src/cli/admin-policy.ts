@@ -3,6 +3,8 @@ import { loadSettings } from "../gate/load.ts";
 import { environment } from "../host/env.ts";
 import { readStdin } from "../host/stdin.ts";
 import { GateError } from "../lib/errors.ts";
+import { noteLine } from "../render/messages.ts";
+import type { PolicyAnswer } from "../skypilot/user-request.ts";
 import type { CommandOutput, ParsedWords } from "./command.ts";
 
 /** Largest user request that is read: a task with everything it carries. */
@@ -10,10 +12,24 @@ const MAX_REQUEST_BYTES = 16_000_000;
 
 /** `judge --admin-policy`: one request on stdin, one answer on stdout, exit 0 whatever the decision. */
 export async function runAdminPolicy(input: ParsedWords): Promise<CommandOutput> {
-  const settings = await loadSettings(input);
-  const body = readStdin(MAX_REQUEST_BYTES);
-  if (!body.ok)
-    throw new GateError("input-unreadable", body.error, "The Python policy sends the request on stdin.");
-  const answer = await judgeAdminPolicy(new TextDecoder().decode(body.value), settings, environment());
-  return { out: `${JSON.stringify(answer)}\n`, exit: 0 };
+  return { out: `${JSON.stringify(await answerOrWhyNot(input))}\n`, exit: 0 };
+}
+
+/** An error of ours is an answer too: not judged, or refused where the site fails closed. */
+async function answerOrWhyNot(input: ParsedWords): Promise<PolicyAnswer> {
+  try {
+    const settings = await loadSettings(input);
+    const body = readStdin(MAX_REQUEST_BYTES);
+    if (!body.ok) throw new GateError("input-unreadable", body.error);
+    return await judgeAdminPolicy(new TextDecoder().decode(body.value), settings, environment());
+  } catch (error) {
+    const why = error instanceof Error ? error.message.replace(/\.$/, "") : String(error);
+    const closed = input.switches["fail-closed"] === true;
+    const then = closed ? "refused, as this site fails closed" : "allowed unchecked (fail open)";
+    return {
+      decision: closed ? "refuse" : "unjudged",
+      messages: [noteLine(`not judged: ${why}; ${then}.`)],
+      reply: null,
+    };
+  }
 }

@@ -16,7 +16,8 @@ export const COMMANDS: Readonly<Record<string, () => Promise<{ command: Command 
 export async function runApp(words: readonly string[]): Promise<CommandOutput> {
   const [name, ...rest] = words;
   // `slurm` answers a submit: whatever happens there, the answer is a decision and the exit code is 0.
-  if (name === "slurm") return (await import("./commands/slurm.ts")).runOpen(rest);
+  if (name === "slurm")
+    return { ...(await (await import("./commands/slurm.ts")).runOpen(rest)), always: true };
   const json = wantsJson(rest);
   try {
     return await dispatch(name, rest);

@@ -20,6 +20,8 @@ export interface CommandOutput {
   /** For people, on stderr. */
   readonly err?: string;
   readonly exit: ExitCode;
+  /** The exit code stands even when the answer cannot be written: a submit goes on (`slurm`). */
+  readonly always?: boolean;
 }
 
 /** One command: its flags as citty describes them, and a `run` that only wires stages together. */
@@ -29,7 +31,7 @@ export interface Command {
   readonly args: ArgsDef;
   /** Flags that may be given several times. */
   readonly repeatable?: readonly string[];
-  /** Flags that may stand without a value, and take one only after `=` (Slurm's `--exclusive`). */
+  /** Flags that may stand without a value (Slurm's `--exclusive`). */
   readonly bare?: readonly string[];
   /** Shown first in the help: a command line and what it does. */
   readonly examples: readonly (readonly [string, string])[];

@@ -40,7 +40,10 @@ export function parseStrict(
     }
     let value = inline;
     if (value === null && manners.bare?.includes(name)) {
-      values[name] = "";
+      const next = rawWords[index + 1];
+      const taken = next !== undefined && !next.startsWith("-") && positionals.length === 0;
+      values[name] = taken ? next : "";
+      if (taken) index++;
       continue;
     }
     if (value === null) {
@@ -53,11 +56,7 @@ export function parseStrict(
     }
     if (value === "") throw new GateError("usage", `--${name} is empty`, hintOf(name, def));
     if (def.type === "enum" && !def.options?.includes(value)) {
-      throw new GateError(
-        "usage",
-        `--${name} is \`${value}\`, not one of ${def.options?.join(", ")}`,
-        hintOf(name, def),
-      );
+      throw new GateError("usage", `--${name} is \`${value}\`, not one of ${def.options?.join(", ")}`);
     }
     values[name] = value;
     if (manners.repeatable?.includes(name)) {

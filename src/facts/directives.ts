@@ -12,7 +12,8 @@ export interface DirectiveLine {
  */
 export function directiveFacts(lines: readonly DirectiveLine[]): RawFact[] {
   return lines.flatMap(({ text, line }) => {
-    const { words, open } = splitWords(text);
+    const { words: split, open } = splitWords(text);
+    const words = joined(split);
     return words.map((word, index): RawFact => {
       const equals = word.indexOf("=");
       const name = equals < 0 ? word : word.slice(0, equals);
@@ -25,6 +26,11 @@ export function directiveFacts(lines: readonly DirectiveLine[]): RawFact[] {
       return equals < 0 ? { ...fact, fault: "has no value (key=value, without blanks around =)" } : fact;
     });
   });
+}
+
+/** `batch = 8` is one fault of one key, not three words of which none is a key: what stands around `=` is dropped. */
+function joined(words: readonly string[]): readonly string[] {
+  return words.filter((word, index) => word !== "=" && words[index - 1] !== "=");
 }
 
 /** Words of one line, shell-like; `open` is the quote that is never closed. */

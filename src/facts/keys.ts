@@ -103,15 +103,27 @@ export const FACT_SPECS: readonly FactSpec[] = [
       core: true,
     },
   ),
-  choice("precision", PRECISIONS, "weights and autocast; amp-* keeps fp32 weights"),
-  choice("optimizer", OPTIMIZERS, "whose state is kept; adamw is the fused one"),
+  choice(
+    "precision",
+    PRECISIONS,
+    "weights and autocast; amp-* keeps fp32 weights, amp-fp16 is not sized yet",
+  ),
+  choice(
+    "optimizer",
+    OPTIMIZERS,
+    "whose state is kept; adamw is the fused one, only adamw* and sgd* but 8-bit are sized yet",
+  ),
   choice("checkpointing", CHECKPOINTINGS, "recompute activations layer by layer"),
-  choice("quant", QUANTS, "quantized base weights under LoRA"),
+  choice("quant", QUANTS, "quantized base weights under LoRA, not sized yet"),
   choice("loraTargets", LORA_TARGETS, "which linear layers get LoRA adapters"),
-  choice("parallel", PARALLELS, "how several cards share one job; sharded is FSDP or ZeRO-3"),
-  choice("offload", OFFLOADS, "what is kept in host memory"),
+  choice(
+    "parallel",
+    PARALLELS,
+    "how several cards share one job; sharded is FSDP or ZeRO-3, zero1 and zero2 are not sized yet",
+  ),
+  choice("offload", OFFLOADS, "what is kept in host memory, not sized yet"),
   spec("gradAccum", { kind: "count", most: 1_000_000, example: "4" }, 1, "micro-batches per optimizer step"),
-  choice("loss", LOSSES, "fused never holds all logits"),
+  choice("loss", LOSSES, "fused never holds all logits, not sized yet"),
   spec("paddingMask", { kind: "switch" }, false, "samples are padded and masked", { text: "off" }),
 ];
 

@@ -19,6 +19,12 @@ export function labelFacts(candidates: readonly Readonly<Record<string, string |
     if (first === undefined) return [];
     const fact: RawFact = { name: spec.label, value: first, from: { kind: "label", name: spec.label } };
     if (second === undefined) return [fact];
-    return [{ ...fact, fault: `differs between candidates (another has "${shown(second)}")` }];
+    return [
+      {
+        ...fact,
+        fault: `differs between candidates (another has "${shown(second)}")`,
+        remedy: "give every candidate the same",
+      },
+    ];
   });
 }

@@ -12,6 +12,8 @@ export interface RawFact {
    * value"), as the predicate of a sentence that begins with where the value stands.
    */
   readonly fault?: string;
+  /** What to do about it, where that is not to write another value. */
+  readonly remedy?: string;
 }
 
 /** The fact a raw value belongs to, by the spelling of the place it was found in; null when it is none of ours. */

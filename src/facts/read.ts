@@ -81,7 +81,7 @@ function problemOf(spec: FactSpec, fact: RawFact, { fault, write }: ValueFault):
     key: spec.key,
     value: fact.value,
     from: fact.from,
-    message: `${subject} ${fact.fault ?? fault}; ${remedyOf(spec, fact.from, write)}.`,
+    message: `${subject} ${fact.fault ?? fault}; ${fact.remedy ?? remedyOf(spec, fact.from, write)}.`,
   };
 }
 

@@ -1,5 +1,6 @@
 import { pathKind, readText } from "../host/fs.ts";
 import { GateError } from "../lib/errors.ts";
+import { ok } from "../lib/result.ts";
 import { buildCardTable } from "../request/cards.ts";
 import { MODES, type Settings, SITE_FILE, SIZINGS, type SiteFile } from "./settings.ts";
 
@@ -66,8 +67,11 @@ async function readSiteFile(given: string | undefined): Promise<SiteFile> {
   return parseSiteFile(text.value, path);
 }
 
-function readJsonObject(path: string, flag: string): Record<string, unknown> {
-  const text = readText(path, MAX_SETTINGS_BYTES);
+/** A JSON object from a file, or given in place (`{"H100": 2.0}`), as a policy in code hands its prices over. */
+function readJsonObject(given: string, flag: string): Record<string, unknown> {
+  const inline = given.trimStart().startsWith("{");
+  const path = inline ? "the value" : given;
+  const text = inline ? ok(given) : readText(given, MAX_SETTINGS_BYTES);
   if (!text.ok)
     throw new GateError("settings-invalid", `${flag}: ${text.error.message}`, "Name a readable JSON file.");
   let value: unknown;
@@ -77,7 +81,7 @@ function readJsonObject(path: string, flag: string): Record<string, unknown> {
     throw new GateError(
       "settings-invalid",
       `${flag}: ${path} is not JSON: ${(error as Error).message}`,
-      "Correct the file.",
+      "Correct it.",
     );
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) {

@@ -22,6 +22,11 @@ export function plainJob(values: Readonly<Record<string, string>>, settings: Set
     );
   }
   const request = plainRequest(values.request ?? "", values.nodes ?? null, settings.table);
+  for (const candidate of request.candidates) {
+    if ("reason" in candidate && candidate.reason === "unreadable-request") {
+      throw new GateError("usage", candidate.message.replace(/\.$/, ""));
+    }
+  }
   return {
     name: null,
     reading,
@@ -32,6 +37,7 @@ export function plainJob(values: Readonly<Record<string, string>>, settings: Set
     useSpot: false,
     fallbackHours: null,
     rewriteCards: null,
+    rewritable: true,
     mark: null,
     notTraining: null,
     notes: [],

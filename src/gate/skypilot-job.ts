@@ -3,6 +3,7 @@ import { envFacts } from "../facts/env.ts";
 import { flagFacts } from "../facts/flags.ts";
 import { labelFacts } from "../facts/labels.ts";
 import { readFacts } from "../facts/read.ts";
+import type { Origin } from "../facts/types.ts";
 import { skypilotRequest } from "../request/skypilot.ts";
 import { MARK_VARIABLE, type RewriteMark, readMark } from "../skypilot/rewrite-mark.ts";
 import type { Task } from "../skypilot/task.ts";
@@ -24,7 +25,7 @@ export function skypilotJob(
   mark: RewriteMark | null = null,
 ): TaskJob {
   const combined = combineSkypilot({
-    envs: envFacts(task.envs).map((fact) => ({ ...fact, from: task.envOrigins[fact.name] ?? fact.from })),
+    envs: envFacts(task.envs).map((fact) => ({ ...fact, from: originOf(task, fact.name) })),
     labels: labelFacts(task.candidates.map((candidate) => candidate.labels)),
     flags: flagFacts(flags),
   });
@@ -43,15 +44,27 @@ export function skypilotJob(
     tasks: 1,
     useSpot: task.useSpot,
     fallbackHours: null,
-    // A task that lists its cards, or runs on a cluster whose cards nobody told us, keeps to the cards it names.
-    rewriteCards: names.length > 1 || task.candidates.some(onOwnCluster) ? names : null,
+    rewriteCards: rewriteCards(task, names),
+    rewritable: true,
     mark: mark ?? readMark(task.envs[MARK_VARIABLE] ?? ""),
     notTraining: notTraining(task, requestName),
     notes,
   };
 }
 
-/** Whether a candidate is bound to a cluster of fixed hardware (Slurm, Kubernetes, SSH nodes) and not to a cloud. */
-function onOwnCluster(candidate: Task["candidates"][number]): boolean {
-  return /^(slurm|kubernetes|k8s|ssh)(\/|$)/i.test(candidate.infra ?? "");
+/** Where a variable was read: a line of the file, or the flag that set it. */
+function originOf(task: Task, name: string): Origin {
+  const origin = task.envOrigins[name];
+  if (origin === undefined) return { kind: "env", name };
+  // A variable set by --env is one all the same; only the place to change it is another.
+  return origin.kind === "env" ? origin : { kind: "env", name: `${name} (${origin.name})` };
+}
+
+/**
+ * The cards a rewrite may name. A task that lists its cards, or that names a place whose cards nobody told us (a
+ * cloud, a region, a cluster), keeps to those it asks for; an instance type fixes its cards and takes no others.
+ */
+function rewriteCards(task: Task, names: readonly string[]): readonly string[] | null {
+  if (task.candidates.some((candidate) => candidate.instanceType !== null)) return [];
+  return names.length > 1 || task.candidates.some((candidate) => candidate.infra !== null) ? names : null;
 }

@@ -54,6 +54,7 @@ export function slurmJob(sources: SlurmSources, settings: Settings): TaskJob {
     useSpot: false,
     fallbackHours: settings.hoursFromTime && time !== null ? hoursOfTime(time) : null,
     rewriteCards: null,
+    rewritable: false,
     mark: null,
     notTraining: null,
     notes:

@@ -24,6 +24,8 @@ export interface TaskJob {
   /** Hours that stand in where the job names none. */
   readonly fallbackHours: number | null;
   readonly rewriteCards: readonly string[] | null;
+  /** A rewritten request can be handed back: not to Slurm, which has no way to take it. */
+  readonly rewritable: boolean;
   /** What an earlier rewrite noted about the request that is there now; null without one. */
   readonly mark: RewriteMark | null;
   /** Why it is not training (it serves, it is SkyPilot's own), a sentence; null for a training job. */
@@ -34,6 +36,8 @@ export interface TaskJob {
 
 /** What judging one job came to. */
 export interface TaskOutcome extends Told {
+  /** Refused only because it could not be judged and the site fails closed. */
+  readonly closed: boolean;
   /** Nothing that needs telling at submit time: no model named, no card asked, not training, and no note. */
   readonly silent: boolean;
 }
@@ -47,6 +51,7 @@ export async function judgeTask(job: TaskJob, settings: Settings, size: SizeJob)
   const notes = [...job.notes, ...reading.notes, ...request.notes].map(noteLine);
   const aside = (reason: string, why: string): TaskOutcome => ({
     task: job.name,
+    closed: false,
     decision: "unjudged",
     messages: [noteLine(`not judged: ${why}`), ...notes],
     request,
@@ -65,21 +70,22 @@ export async function judgeTask(job: TaskJob, settings: Settings, size: SizeJob)
   if (reading.kind === "unreadable") return unreadable(job, reading, notes);
 
   const { facts } = reading;
+  const mark = markInForce(job, facts);
   const judging: JudgeSettings = {
     table: settings.table,
     headroom: settings.headroom,
     maxCostUsd: settings.maxCostUsd,
-    mutate: settings.mutate,
+    mutate: settings.mutate && job.rewritable,
     tasks: job.tasks,
     useSpot: job.useSpot,
     fallbackHours: job.fallbackHours,
-    rewriteCards: job.rewriteCards,
+    rewriteCards: mark?.among ?? job.rewriteCards,
     wholeNodes: request.wholeNode === true,
   };
   // Where no candidate can be judged there is nothing to size for.
   const sized = request.candidates.some(isJudged) ? await size(facts) : null;
   const result = sized?.ok
-    ? judgeRequest({ facts, ...sized.value, ...heldBatch(job, facts) }, request, judging)
+    ? judgeRequest({ facts, ...sized.value, globalBatches: heldBatches(mark) }, request, judging)
     : unsizedRequest(sized?.error ?? NOTHING_TO_SIZE, request);
   const telling: Telling = {
     facts,
@@ -88,9 +94,11 @@ export async function judgeTask(job: TaskJob, settings: Settings, size: SizeJob)
     words: job.words,
     admitsUnjudged: !settings.failClosed,
   };
+  const closed = settings.failClosed && result.decision === "unjudged";
   return {
     task: job.name,
-    decision: settings.failClosed && result.decision === "unjudged" ? "refuse" : result.decision,
+    closed,
+    decision: closed ? "refuse" : result.decision,
     messages: [...messagesOf(result, request, telling), ...notes],
     request,
     result,
@@ -100,11 +108,17 @@ export async function judgeTask(job: TaskJob, settings: Settings, size: SizeJob)
   };
 }
 
-/** The global batch of a request that was rewritten before, as long as neither it nor the batch was changed since. */
-function heldBatch(job: TaskJob, facts: JobFacts): { globalBatch?: number } {
-  const [only, second] = job.request.candidates;
-  const holds = second === undefined && only?.label === job.mark?.to && facts.batch.value === job.mark?.batch;
-  return job.mark !== null && holds ? { globalBatch: job.mark.globalBatch } : {};
+/** The mark of an earlier rewrite, as long as neither the batch nor any of the requests was changed since. */
+function markInForce(job: TaskJob, facts: JobFacts): RewriteMark | null {
+  const { mark, request } = job;
+  const known = (label: string) => mark?.requests.some(({ to }) => to === label) === true;
+  const holds = facts.batch.value === mark?.batch && request.candidates.every(({ label }) => known(label));
+  return holds ? mark : null;
+}
+
+/** The global batches that rewritten requests had before, by their label now. */
+function heldBatches(mark: RewriteMark | null): ReadonlyMap<string, number> {
+  return new Map((mark?.requests ?? []).map(({ to, globalBatch }) => [to, globalBatch]));
 }
 
 const NOTHING_TO_SIZE: Unsized = { reason: "sizing-failed", message: "No candidate could be judged." };
@@ -116,9 +130,10 @@ function unreadable(
 ): TaskOutcome {
   const unresolved = reading.unresolved === true;
   const refuses = job.unreadable === "refuse" && !unresolved;
-  const then = refuses ? "Correct it and resubmit." : "Not judged; allowed unchecked (fail open).";
+  const then = refuses ? "Correct it and resubmit." : "Not judged; allowed unchecked.";
   return {
     task: job.name,
+    closed: false,
     decision: refuses ? "refuse" : "unjudged",
     messages: [...unreadableMessages(reading.problems, then), ...notes],
     request: job.request,

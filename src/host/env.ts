@@ -3,8 +3,13 @@ export function environment(): Readonly<Record<string, string | undefined>> {
   return process.env;
 }
 
+/** The folder that relative paths start at; `/` where it was deleted under us. */
 export function workingDirectory(): string {
-  return process.cwd();
+  try {
+    return process.cwd();
+  } catch {
+    return "/";
+  }
 }
 
 export function userId(): number {

@@ -2,9 +2,10 @@ import { writeSync } from "node:fs";
 
 /**
  * Writes all of `text`, also to a pipe whose reader is slow (a plain write can be cut at 64 KiB when the
- * process ends). A reader that went away is not an error: there is nobody left to tell.
+ * process ends). A reader that went away is not an error: there is nobody left to tell. Anything else that keeps
+ * the text from arriving (a full disk, a closed descriptor) is returned as its code.
  */
-function writeAll(descriptor: 1 | 2, text: string): void {
+function writeAll(descriptor: 1 | 2, text: string): string | null {
   const bytes = new TextEncoder().encode(text);
   let offset = 0;
   while (offset < bytes.length) {
@@ -16,14 +17,15 @@ function writeAll(descriptor: 1 | 2, text: string): void {
         Bun.sleepSync(1);
         continue;
       }
-      return;
+      return code === "EPIPE" ? null : (code ?? String(error));
     }
   }
+  return null;
 }
 
-/** Data, and nothing but data. */
-export function writeOut(text: string): void {
-  writeAll(1, text);
+/** Data, and nothing but data. Returns why it could not be written, or null. */
+export function writeOut(text: string): string | null {
+  return writeAll(1, text);
 }
 
 /** Everything for people that is not the answer itself. */

@@ -198,7 +198,7 @@ function verdictBodies(told: Told): VerdictBody[] {
     }));
   }
   return formsOf(result.verdicts, request, telling.settings.table).map((form) =>
-    verdictBody(form, telling, decision !== "refuse"),
+    verdictBody(form, telling, decision === "rewrite"),
   );
 }
 

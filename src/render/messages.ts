@@ -81,7 +81,8 @@ function admitted(form: WrittenForm, result: RequestVerdict, telling: Telling): 
   if (verdict.kind === "unjudged") return [];
   if (result.dropped.includes(form.indexes[0]!)) return [dropped(verdict, telling)];
   if (form.memoryForm) return formMessages(form.decision, form.verdicts, telling);
-  return verdict.decision === "allow" ? [] : [sentenceOf(verdict, telling)];
+  // Beside a candidate that could not be judged nothing is rewritten.
+  return verdict.decision === "allow" ? [] : [sentenceOf(verdict, telling, result.decision === "rewrite")];
 }
 
 function dropped(verdict: Judged, telling: Telling): string {

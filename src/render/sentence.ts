@@ -79,9 +79,9 @@ export function tooSmall(verdict: Judged, telling: Telling, note: string | null 
 export function overCostCap(verdict: Judged, telling: Telling): string {
   const cost = verdict.cost!;
   const soft = cost.upperBound;
-  const paid = verdict.rewriteTo ?? verdict.rightSized;
   const rewritten = cost.card.id !== verdict.candidate.card.id || cost.cards !== verdict.totalCards;
-  const as = rewritten && paid !== null ? `, even rewritten to ${spelled(paid)},` : "";
+  const paid = `${telling.settings.table.nameOf(cost.card)}:${cost.cards}`;
+  const as = rewritten ? `, even rewritten to ${cut(paid)},` : "";
   return line(
     `${modelOf(telling)} on ${labelOf(verdict)}${as} ${soft ? "may cost up to" : "would cost"} ` +
       `${dollars(cost.usd)}: ${rate(verdict, telling)}, over the cap of ${dollars(cost.capUsd ?? 0)}.`,
@@ -110,7 +110,7 @@ function overRequested(verdict: Judged, telling: Telling): string {
         : null;
   return line(
     `${asked} is over-requested: ${subject(verdict, telling)}, and ${spelled(right)} ` +
-      `(${capacityGb(verdict.rightSizedCard!.gb * sharing(verdict, right.count))}) holds it.`,
+      `(${amountOf(verdict, verdict.rightSizedCard!.gb, right.count)}) holds it.`,
     steps(verdict, telling, right.count),
     assumedSentence(telling),
     why,
@@ -119,11 +119,22 @@ function overRequested(verdict: Judged, telling: Telling): string {
 
 function rewrote(verdict: Judged, telling: Telling): string {
   const target = verdict.rewriteTo!;
-  const amount = capacityGb(verdict.rewriteCard!.gb * sharing(verdict, target.count));
+  const { gb } = verdict.rewriteCard!;
+  const amount = amountOf(verdict, gb, target.count);
+  const share = verdict.needGb / (verdict.pooled ? gb * target.count : gb);
   return line(
     `rewrote ${labelOf(verdict)} to ${spelled(target)}: ${subject(verdict, telling)}, and ${spelled(target)} ` +
       `(${amount}) is the cheapest request allowed that holds it.`,
     steps(verdict, telling, target.count),
+    share > BORDERLINE_SHARE
+      ? `That is ${Math.round(share * 100)}% of its memory, inside the estimate's error.`
+      : null,
+    verdict.pooled && target.count > 1 && verdict.oneCardNeedGb > gb
+      ? "It holds only if sharded (FSDP or ZeRO-3); plain DDP, what torchrun does by default, would not fit."
+      : null,
+    verdict.candidate.card.usdPerHour === null
+      ? `No price is on file for ${cut(verdict.candidate.accelerator)}, so it may not be cheaper.`
+      : null,
     assumedSentence(telling),
   );
 }
@@ -140,14 +151,15 @@ function steps(verdict: Judged, telling: Telling, count: number): string | null 
   );
 }
 
-/** Cards whose memory adds up in a suggestion of `count` cards. */
-function sharing(verdict: Judged, count: number): number {
-  return verdict.pooled ? count : 1;
+/** The memory of `count` cards of `gb` each: in all where they share the job, else of each. */
+function amountOf(verdict: Judged, gb: number, count: number): string {
+  return verdict.pooled || count === 1 ? capacityGb(gb * count) : `${capacityGb(gb)} each`;
 }
 
 function borderline(verdict: Judged, telling: Telling): string {
   const { needGb, peakGb, pooled, totalCards } = verdict;
-  const share = `${Math.round((needGb / verdict.capacityGb) * 100)}% of the ${capacityOf(verdict, telling)} on ${labelOf(verdict)}`;
+  const each = pooled || totalCards === 1 ? "" : "each card of ";
+  const share = `${Math.round((needGb / verdict.capacityGb) * 100)}% of the ${capacityOf(verdict, telling)} on ${each}${labelOf(verdict)}`;
   const cards = pooled ? totalCards : 1;
   const inside = needGb > BORDERLINE_SHARE * verdict.capacityGb;
   const why = inside

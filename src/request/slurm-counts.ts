@@ -68,7 +68,8 @@ export function countGpus(options: SlurmOptions): SlurmCounts | UncountedRequest
   count(scales.node.gpus, layout.nodes);
   if (layout.sockets !== null) count(scales.socket.gpus, layout.sockets);
   // The job's total stands where both are given: the number of tasks follows from it.
-  if (layout.tasks !== null && scales.job.gpus.length === 0) count(scales.task.gpus, layout.tasks);
+  if (scales.job.gpus.length > 0) nameType(totals, scales.task.gpus);
+  else if (layout.tasks !== null) count(scales.task.gpus, layout.tasks);
   if (totals.size === 0) {
     if (scales.task.gpus.length > 0) return taskCountUnknown(scales.task.gpus);
     if (scales.socket.gpus.length > 0) return socketsUnknown(scales.socket.gpus);
@@ -83,6 +84,16 @@ export function countGpus(options: SlurmOptions): SlurmCounts | UncountedRequest
       `${shares.map((share) => share.kind).join(" and ")} shares beside whole GPUs are not counted.`,
     );
   return { totals, nodes: layout.nodes, shares: totals.size > 0 ? [] : shares, notes };
+}
+
+/** `--gpus=4 --gpus-per-task=h100:1`: the total says how many, the tasks of which type. */
+function nameType(totals: Map<string, number>, tasks: readonly GpuEntry[]): void {
+  const total = totals.get("");
+  const [only, second] = tasks.map(({ type }) => type);
+  if (total === undefined || totals.size > 1 || second !== undefined || only === undefined || only === null)
+    return;
+  totals.delete("");
+  totals.set(only, total);
 }
 
 function gather(options: SlurmOptions, names: typeof PER_NODE): GresList {

@@ -1,36 +1,51 @@
-/**
- * What a rewrite leaves behind where judging the rewritten request on its own would rewrite it again: the batch that
- * the request had over all its cards. It holds only as long as request and batch are still those of the rewrite.
- */
-export interface RewriteMark {
-  /** `A100:8` */
+/** One request that a rewrite left, and the batch it had over all its cards before. */
+export interface MarkedRequest {
+  /** `A100:8`, or the same as `to` where the candidate was kept as it was. */
   readonly from: string;
   /** `L40S:1` */
   readonly to: string;
-  /** Samples per device at the time. */
-  readonly batch: number;
   /** Samples a step over all cards before the rewrite. */
   readonly globalBatch: number;
+}
+
+/**
+ * What a rewrite leaves behind where judging the rewritten request on its own would rewrite it again. It holds only
+ * as long as request and batch are still those of the rewrite.
+ */
+export interface RewriteMark {
+  /** Samples per device at the time. */
+  readonly batch: number;
+  readonly requests: readonly MarkedRequest[];
+  /** The cards that the task listed before candidates were dropped; null where it listed one. */
+  readonly among: readonly string[] | null;
 }
 
 /** The variable of a task's `envs` that holds a mark in a SkyPilot request, where comments do not survive. */
 export const MARK_VARIABLE = "NEURARCH_REWRITTEN";
 
-const FORM = /^(\S+) to (\S+) at batch ([1-9]\d*), ([1-9]\d*) in all$/;
+const FORM = /^at batch ([1-9]\d*): (.+?)(?: \(of (\S+(?:, \S+)*)\))?$/;
+const REQUEST = /^(\S+) to (\S+) with ([1-9]\d*) in all$/;
 
-export function markText({ from, to, batch, globalBatch }: RewriteMark): string {
-  return `${from} to ${to} at batch ${batch}, ${globalBatch} in all`;
+/** `at batch 4: A100:8 to L40S:1 with 32 in all`, further requests after commas. */
+export function markText({ batch, requests, among }: RewriteMark): string {
+  const list = requests.map(({ from, to, globalBatch }) => `${from} to ${to} with ${globalBatch} in all`);
+  return `at batch ${batch}: ${list.join(", ")}${among === null ? "" : ` (of ${among.join(", ")})`}`;
 }
 
 /** The mark in a text; null when it is none. */
 export function readMark(text: string): RewriteMark | null {
   const match = FORM.exec(text.trim());
-  return match === null
-    ? null
-    : { from: match[1]!, to: match[2]!, batch: Number(match[3]), globalBatch: Number(match[4]) };
+  if (match === null) return null;
+  const requests: MarkedRequest[] = [];
+  for (const part of match[2]!.split(", ")) {
+    const request = REQUEST.exec(part);
+    if (request === null) return null;
+    requests.push({ from: request[1]!, to: request[2]!, globalBatch: Number(request[3]) });
+  }
+  return { batch: Number(match[1]), requests, among: match[3]?.split(", ") ?? null };
 }
 
-const commentHead = (task: number) => `# neurarch-gate: task ${task + 1} rewritten from `;
+const commentHead = (task: number) => `# neurarch-gate: task ${task + 1} rewritten `;
 
 /** The mark of a file's task, a comment line of its own; `task` counts from 0. */
 export function markInFile(text: string, task: number): RewriteMark | null {
@@ -54,7 +69,7 @@ export function withFileMark(text: string, task: number, mark: RewriteMark): str
  * everything else indented, so the line `envs:` is the mapping itself. Null where there is none to put it in.
  */
 export function withEnvMark(text: string, mark: RewriteMark): string | null {
-  const line = `  ${MARK_VARIABLE}: ${markText(mark)}\n`;
-  const without = text.replace(new RegExp(`^  ${MARK_VARIABLE}: .*\\n`, "m"), "");
+  const line = `  ${MARK_VARIABLE}: '${markText(mark)}'\n`;
+  const without = text.replace(new RegExp(`^  ${MARK_VARIABLE}: .*\\n(?: {3,}.*\\n)*`, "m"), "");
   return /^envs:[ ]*\n/m.test(without) ? without.replace(/^envs:[ ]*\n/m, (head) => head + line) : null;
 }

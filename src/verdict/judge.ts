@@ -161,7 +161,7 @@ function basisOf(pooled: boolean, job: JobToJudge, candidate: Candidate): Basis 
     pooled,
     cards,
     capacityGb: candidate.card.gb * cards,
-    samples: job.globalBatch ?? batch * cards,
+    samples: job.globalBatches?.get(candidate.label) ?? batch * cards,
   };
 }
 

@@ -187,10 +187,10 @@ export interface JobToJudge {
   readonly sizing: Sizing;
   readonly resize: Resize;
   /**
-   * The global batch, when it is not batch per device x cards: a request that was rewritten keeps the batch of the
-   * request it came from, so judging it again finds nothing to rewrite. Read from where the adapter noted it.
+   * Global batches that are not batch per device x cards, by the request's label: one that was rewritten keeps the
+   * batch of the request it came from, so judging it again finds nothing to rewrite. Read from where it was noted.
    */
-  readonly globalBatch?: number;
+  readonly globalBatches?: ReadonlyMap<string, number>;
 }
 
 /** The verdict on a whole request: the worst of its candidates, after `mutate` has dropped or rewritten. */

@@ -87,17 +87,17 @@ const SUBMITS: readonly (readonly [name: string, args: string, lines: string])[]
   [
     "batch=eight",
     "--script D/eight.sbatch",
-    `decision=allow\nmessage=Neurarch: #NEURARCH batch on line 3: "eight" is not a whole number from 1 to 1,000,000; write batch=8, say. Not judged; allowed unchecked (fail open).`,
+    `decision=allow\nmessage=Neurarch: #NEURARCH batch on line 3: "eight" is not a whole number from 1 to 1,000,000; write batch=8, say. Not judged; allowed unchecked.`,
   ],
   [
     "batch 0",
     "--script D/zero.sbatch",
-    `decision=allow\nmessage=Neurarch: #NEURARCH batch on line 3: "0" is not a whole number from 1 to 1,000,000; write batch=8, say. Not judged; allowed unchecked (fail open).`,
+    `decision=allow\nmessage=Neurarch: #NEURARCH batch on line 3: "0" is not a whole number from 1 to 1,000,000; write batch=8, say. Not judged; allowed unchecked.`,
   ],
   [
     "10^12 tokens",
     "--script D/long.sbatch",
-    `decision=allow\nmessage=Neurarch: #NEURARCH seq-len on line 3: "1000000000000" is not a whole number from 1 to 100,000,000; write seq-len=2048, say. Not judged; allowed unchecked (fail open).`,
+    `decision=allow\nmessage=Neurarch: #NEURARCH seq-len on line 3: "1000000000000" is not a whole number from 1 to 100,000,000; write seq-len=2048, say. Not judged; allowed unchecked.`,
   ],
   [
     "an unknown key",

@@ -543,12 +543,21 @@ describe("an admin policy's request", () => {
     });
   }
 
-  test("a task that cannot be read is an error, never a verdict", async () => {
-    const ran = await run(["judge", "--admin-policy"], {
-      stdin: JSON.stringify({ ...request(""), task: "resources: [" }),
-    });
-    expect({ exit: ran.exit, out: ran.out }).toEqual({ exit: 4, out: "" });
-    expect(ran.err).not.toBe("");
+  test("a task that cannot be read is not judged, and refused where the site fails closed", async () => {
+    const body = JSON.stringify({ ...request(""), task: "resources: [" });
+    for (const [args, decision] of [
+      [[], "unjudged"],
+      [["--fail-closed"], "refuse"],
+    ] as const) {
+      const ran = await run(["judge", "--admin-policy", ...args], { stdin: body });
+      const answer = JSON.parse(ran.out);
+      expect({ exit: ran.exit, decision: answer.decision, reply: answer.reply }).toEqual({
+        exit: 0,
+        decision,
+        reply: null,
+      });
+      expect(answer.messages[0]).toStartWith("Neurarch: not judged: The YAML cannot be read at line 1");
+    }
   });
 
   test("a memory size that SkyPilot spelled out is refused only if all of it fails", async () => {

@@ -73,3 +73,69 @@ describe("judge --rewrite", () => {
     expect((await run(["judge", "--skypilot", path, "--rewrite", "--json"])).exit).toBe(2);
   });
 });
+
+describe("what SkyPilot's own ways of asking bring", () => {
+  const envs = 'envs: {NEURARCH_MODEL: Qwen/Qwen3-0.6B, NEURARCH_BATCH: "2"}\n';
+  const settled: readonly (readonly [name: string, resources: string])[] = [
+    ["a list", "{accelerators: [H200:8, A100:8]}"],
+    ["a set with a candidate dropped", "{any_of: [{accelerators: T4:1}, {accelerators: H100:1}]}"],
+    ["a mapping", "{accelerators: {H200: 8, A100-80GB: 8}}"],
+  ];
+  for (const [name, resources] of settled) {
+    test(`a second pass changes nothing: ${name}`, async () => {
+      const { out } = await rewritten(`resources: ${resources}\n${envs}`);
+      expect((await rewritten(out)).out).toBe(out);
+    });
+  }
+
+  const kept: readonly (readonly [name: string, resources: string, becomes: RegExp])[] = [
+    ["a cloud whose cards nobody told us", "{infra: lambda, accelerators: H200:1}", /accelerators: H200:1/],
+    ["fewer of the same card there", "{infra: lambda, accelerators: H200:8}", /accelerators: H200:[124]\}/],
+    [
+      "an instance type",
+      "{cloud: gcp, instance_type: a3-ultragpu-8g, accelerators: H200:8}",
+      /accelerators: H200:8/,
+    ],
+  ];
+  for (const [name, resources, becomes] of kept) {
+    test(`never to a card that the place may not have: ${name}`, async () => {
+      const { out } = await rewritten(`resources: ${resources}\n${envs}`);
+      expect(out).toMatch(becomes);
+    });
+  }
+
+  test("--env and --env-file lie over the file", async () => {
+    const path = join(folder, "env.yaml");
+    writeFileSync(
+      path,
+      "resources: {accelerators: H100:1}\nenvs: {NEURARCH_MODEL: gpt2, NEURARCH_BATCH: 2}\n",
+    );
+    writeFileSync(join(folder, "env"), "NEURARCH_BATCH=64\n");
+    const ask = async (...args: string[]) =>
+      JSON.parse((await run(["judge", "--skypilot", path, "--json", ...args])).out);
+    expect((await ask()).sizing.batch).toBe(2);
+    expect(await ask("--env", "NEURARCH_BATCH=64")).toMatchObject({
+      decision: "refuse",
+      sizing: { batch: 64 },
+    });
+    expect(await ask("--env-file", join(folder, "env"))).toMatchObject({ sizing: { batch: 64 } });
+    expect((await ask("--env", "NEURARCH_MODEL=Qwen/Qwen3-8B")).sizing.model).toBe("Qwen/Qwen3-8B");
+    expect((await ask("--env", "NEURARCH_BATCH=x")).messages[0]).toBe(
+      'Neurarch: NEURARCH_BATCH: "x" is not a whole number from 1 to 1,000,000; write NEURARCH_BATCH=8, say (in YAML NEURARCH_BATCH: "8", with the quotes). Correct it and resubmit.',
+    );
+  });
+
+  test("a task that cannot be rewritten where it stands comes back as it is, with the reason", async () => {
+    const before = `resources:\n  accelerators: >-\n    H200:1\n${envs}`;
+    const { out, err, exit } = await rewritten(before);
+    expect({ out, exit }).toEqual({ out: before, exit: 0 });
+    expect(err).toEndWith("Change `accelerators:` by hand.\n");
+  });
+
+  test("beside a candidate that cannot be judged nothing is rewritten, and nothing is told as if it were", async () => {
+    const before = `resources: {accelerators: [H200:8, FOO:1]}\n${envs}`;
+    const { out, err, exit } = await rewritten(before);
+    expect({ out, exit }).toEqual({ out: before, exit: 3 });
+    expect(err).not.toContain("rewrote");
+  });
+});

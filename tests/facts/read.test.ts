@@ -252,7 +252,8 @@ describe("SkyPilot: envs per fact, then labels, flags over both", () => {
       problems: [
         {
           key: "batch",
-          message: 'label neurarch-batch: "8" differs between candidates (another has "16"); write "8", say.',
+          message:
+            'label neurarch-batch: "8" differs between candidates (another has "16"); give every candidate the same.',
         },
       ],
     });

@@ -145,7 +145,7 @@ describe("the verdict as JSON", () => {
     expect(verdicts[0]!.message).toContain("only a larger card that the request also admits holds the job.");
   });
 
-  test("a request that a closed site refuses does not claim that a candidate was rewritten", () => {
+  test("beside a candidate that was not judged nothing is told as rewritten", () => {
     const outcome = outcomeOf({
       sizing: sizingOf([{ fixed: 15 }]),
       request: [UNKNOWN, "H200:1"],
@@ -153,8 +153,9 @@ describe("the verdict as JSON", () => {
     });
     const message = (decision: Decision) =>
       verdictDocument({ ...told(outcome), decision }).verdicts[1]!.message;
-    expect(message("unjudged")).toStartWith("Neurarch: rewrote H200:1 to L4:1: ");
-    expect(message("refuse")).toStartWith("Neurarch: H200:1 (141 GB) is over-requested: ");
+    expect(message("rewrite")).toStartWith("Neurarch: rewrote H200:1 to L4:1: ");
+    for (const decision of ["unjudged", "refuse"] as const)
+      expect(message(decision)).toStartWith("Neurarch: H200:1 (141 GB) is over-requested: ");
   });
 
   test("nothing judged: the reason stands on every candidate", () => {

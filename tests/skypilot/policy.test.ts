@@ -24,11 +24,11 @@ const CASES = {
   warned: { task: task("H200:1") },
   rewritten: { task: task("A100-80GB:8"), attributes: { mutate: true } },
   "rewritten already": {
-    task: task("H200:1", ", NEURARCH_REWRITTEN: 'A100-80GB:8 to H200:1 at batch 1, 8 in all'"),
+    task: task("H200:1", ", NEURARCH_REWRITTEN: 'at batch 1: A100-80GB:8 to H200:1 with 8 in all'"),
     attributes: { mutate: true },
   },
   "rewritten, then changed": {
-    task: task("H200:1", ", NEURARCH_REWRITTEN: 'A100-80GB:8 to H200:1 at batch 4, 32 in all'"),
+    task: task("H200:1", ", NEURARCH_REWRITTEN: 'at batch 4: A100-80GB:8 to H200:1 with 32 in all'"),
     attributes: { mutate: true },
   },
   "no model": { task: "resources: {accelerators: H100:8}\nrun: train\n" },
@@ -91,7 +91,7 @@ if (python === undefined) {
         NEURARCH_MODEL: "Qwen/Qwen3-0.6B",
         NEURARCH_BATCH: "1",
         NEURARCH_SEQ_LEN: "2048",
-        NEURARCH_REWRITTEN: "A100-80GB:8 to H200:1 at batch 1, 8 in all",
+        NEURARCH_REWRITTEN: "at batch 1: A100-80GB:8 to H200:1 with 8 in all",
       });
       expect(lines).toEqual([
         ["WARNING", expect.stringMatching(/^Neurarch: rewrote A100-80GB:8 to H200:1: /)],

@@ -8,23 +8,34 @@ import {
   withFileMark,
 } from "../../src/skypilot/rewrite-mark.ts";
 
-const MARK = { from: "A100:8", to: "L40S:1", batch: 4, globalBatch: 32 };
+const MARK = { batch: 4, requests: [{ from: "A100:8", to: "L40S:1", globalBatch: 32 }], among: null };
+const LINE = "at batch 4: A100:8 to L40S:1 with 32 in all";
 
 test("a mark reads back as it was written", () => {
   const name = fc.stringMatching(/^[A-Za-z0-9.+-]{1,20}:[0-9]{1,3}$/);
+  const card = fc.stringMatching(/^[A-Za-z0-9.+-]{1,20}$/);
   const count = fc.integer({ min: 1, max: 1e6 });
   fc.assert(
-    fc.property(name, name, count, count, (from, to, batch, globalBatch) => {
-      const mark = { from, to, batch, globalBatch };
-      expect(readMark(markText(mark))).toEqual(mark);
-      expect(markInFile(withFileMark("name: x\n", 2, mark), 2)).toEqual(mark);
-    }),
+    fc.property(
+      count,
+      fc.array(fc.tuple(name, name, count), { minLength: 1, maxLength: 4 }),
+      fc.option(fc.array(card, { minLength: 1, maxLength: 3 })),
+      (batch, list, among) => {
+        const mark = {
+          batch,
+          requests: list.map(([from, to, globalBatch]) => ({ from, to, globalBatch })),
+          among,
+        };
+        expect(readMark(markText(mark))).toEqual(mark);
+        expect(markInFile(withFileMark("name: x\n", 2, mark), 2)).toEqual(mark);
+      },
+    ),
   );
 });
 
 const ROWS: readonly (readonly [name: string, text: string])[] = [
-  ["no batch", "A100:8 to L40S:1"],
-  ["a batch of 0", "A100:8 to L40S:1 at batch 0, 0 in all"],
+  ["no batch", "at batch 4"],
+  ["a batch of 0", "at batch 0: A100:8 to L40S:1 with 0 in all"],
   ["something else", "true"],
   ["nothing", ""],
 ];
@@ -33,7 +44,7 @@ for (const [name, text] of ROWS) test(`no mark: ${name}`, () => expect(readMark(
 test("in a file it stands at the top, once a task, whatever the line ends", () => {
   const once = withFileMark("# mine\r\nname: x\r\n", 0, MARK);
   expect(once).toBe(
-    "# neurarch-gate: task 1 rewritten from A100:8 to L40S:1 at batch 4, 32 in all\r\n# mine\r\nname: x\r\n",
+    "# neurarch-gate: task 1 rewritten at batch 4: A100:8 to L40S:1 with 32 in all\r\n# mine\r\nname: x\r\n",
   );
   expect(withFileMark(once, 0, MARK)).toBe(once);
   expect(markInFile(withFileMark(once, 1, { ...MARK, batch: 2 }), 0)).toEqual(MARK);
@@ -43,9 +54,7 @@ test("in a file it stands at the top, once a task, whatever the line ends", () =
 test("in SkyPilot's encoding it stands among the envs, once", () => {
   const text = "resources:\n  accelerators:\n    L40S: 1\n\nenvs:\n  A: 'envs:'\n\nrun: x\n";
   const marked = withEnvMark(text, MARK)!;
-  expect(marked).toBe(
-    text.replace("envs:\n", "envs:\n  NEURARCH_REWRITTEN: A100:8 to L40S:1 at batch 4, 32 in all\n"),
-  );
+  expect(marked).toBe(text.replace("envs:\n", `envs:\n  NEURARCH_REWRITTEN: '${LINE}'\n`));
   expect(withEnvMark(marked, MARK)).toBe(marked);
   expect(withEnvMark("run: x\n", MARK)).toBeNull();
 });

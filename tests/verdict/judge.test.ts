@@ -187,7 +187,7 @@ describe("rewrites", () => {
           if (first.rewriteTo === null) return;
           const { accelerator, count: fewer } = first.rewriteTo;
           const again = judgedOne(
-            { ...job, globalBatch: first.globalBatch },
+            { ...job, globalBatches: new Map([[`${accelerator}:${fewer}`, first.globalBatch]]) },
             `${accelerator}:${fewer}`,
             settings,
           );
@@ -523,7 +523,8 @@ describe("properties", () => {
         const { globalBatch } = verdict;
         for (const size of [verdict.smallestCard, verdict.smallestRequest, verdict.rightSized]) {
           if (size === null) continue;
-          const again = judgedOne({ ...job, globalBatch }, `${size.accelerator}:${size.count}`);
+          const label = `${size.accelerator}:${size.count}`;
+          const again = judgedOne({ ...job, globalBatches: new Map([[label, globalBatch]]) }, label);
           expect(again.fit).not.toBe("under");
         }
       }),

@@ -1,6 +1,7 @@
 import { fileDocument, worstDecision } from "../../gate/documents.ts";
 import { judgeAll } from "../../gate/judge-file.ts";
 import { loadSettings } from "../../gate/load.ts";
+import type { Rewritten } from "../../gate/rewriting.ts";
 import type { Settings } from "../../gate/settings.ts";
 import { makeSizer, SKYPILOT_DEADLINE_MS } from "../../gate/size.ts";
 import type { TaskJob, TaskOutcome } from "../../gate/task.ts";
@@ -99,7 +100,7 @@ async function run(input: ParsedWords): Promise<CommandOutput> {
 interface Read {
   readonly jobs: readonly TaskJob[];
   /** The file's text with its tasks rewritten; null where there is no file to rewrite. */
-  readonly rewritten: ((outcomes: readonly TaskOutcome[]) => string) | null;
+  readonly rewritten: ((outcomes: readonly TaskOutcome[]) => Rewritten) | null;
 }
 
 async function read(input: ParsedWords, mode: string, settings: Settings): Promise<Read> {
@@ -138,8 +139,10 @@ async function rewriting(
   if (input.switches.json === true || input.values.output === "json") {
     throw new GateError("usage", "--rewrite prints the task itself, so it goes without --json");
   }
-  const messages = outcomes.flatMap((outcome) => outcome.messages);
-  return { out: rewritten(outcomes), err: messages.map((message) => `${message}\n`).join("") };
+  const { noteLine } = await import("../../render/messages.ts");
+  const { text, notes } = rewritten(outcomes);
+  const messages = [...outcomes.flatMap((outcome) => outcome.messages), ...notes.map(noteLine)];
+  return { out: text, err: messages.map((message) => `${message}\n`).join("") };
 }
 
 async function forPeople(outcomes: readonly TaskOutcome[], withTerms: boolean): Promise<string> {

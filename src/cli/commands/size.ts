@@ -61,7 +61,11 @@ async function run(input: ParsedWords): Promise<CommandOutput> {
     deadlineMs: SKYPILOT_DEADLINE_MS,
   });
   const sized = await size(facts);
-  if (!sized.ok) throw new GateError(CODE_OF[sized.error.reason], sized.error.message.replace(/\.$/, ""));
+  if (!sized.ok) {
+    const { reason, message } = sized.error;
+    const hint = reason === "recipe-not-sized" ? "Leave it out to size the job without it." : null;
+    throw new GateError(CODE_OF[reason], message.replace(/\.$/, ""), hint);
+  }
   const { sizing } = sized.value;
   const batch = facts.batch.value;
   if (switches.json === true || values.output === "json") {

@@ -92,7 +92,13 @@ async function run(input: ParsedWords): Promise<CommandOutput> {
     const comment =
       settings.annotate && result !== null && telling !== null ? commentOf(result, request, telling) : null;
     blocks.push(
-      filterLines({ decision, mode: settings.mode, messages: outcome.silent ? [] : messages, comment }),
+      // What could not be judged is refused by a site that fails closed, whatever its mode says of verdicts.
+      filterLines({
+        decision,
+        mode: outcome.closed ? "reject" : settings.mode,
+        messages: outcome.silent ? [] : messages,
+        comment,
+      }),
     );
   }
   return { out: `${worstFirst(blocks)}end\n`, exit: 0 };
