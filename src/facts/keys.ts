@@ -42,12 +42,12 @@ export interface FactSpec {
 
 function spec(
   key: FactKey,
+  flag: string,
   form: ValueForm,
   byDefault: FactSpec["byDefault"],
   about: string,
   more: { readonly core?: boolean; readonly text?: string } = {},
 ): FactSpec {
-  const flag = key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
   return {
     key,
     flag,
@@ -61,13 +61,20 @@ function spec(
   };
 }
 
-function choice(key: FactKey, values: readonly string[], about: string, core = false): FactSpec {
-  return spec(key, { kind: "choice", values }, values[0]!, about, { core });
+function choice(
+  key: FactKey,
+  flag: string,
+  values: readonly string[],
+  about: string,
+  core = false,
+): FactSpec {
+  return spec(key, flag, { kind: "choice", values }, values[0]!, about, { core });
 }
 
 /** Every fact, in the order help and documentation list them. The first value of a choice is its default. */
 export const FACT_SPECS: readonly FactSpec[] = [
   spec(
+    "model",
     "model",
     { kind: "model" },
     null,
@@ -77,15 +84,30 @@ export const FACT_SPECS: readonly FactSpec[] = [
       text: "none: the job is not judged",
     },
   ),
-  spec("batch", { kind: "count", most: 1_000_000, example: "8" }, 32, "samples per device and step", {
-    core: true,
-  }),
-  spec("seqLen", { kind: "count", most: 100_000_000, example: "2048" }, null, "tokens per sample", {
-    core: true,
-    text: "2048, or the model's context if shorter",
-  }),
+  spec(
+    "batch",
+    "batch",
+    { kind: "count", most: 1_000_000, example: "8" },
+    32,
+    "samples per device and step",
+    {
+      core: true,
+    },
+  ),
+  spec(
+    "seqLen",
+    "seq-len",
+    { kind: "count", most: 100_000_000, example: "2048" },
+    null,
+    "tokens per sample",
+    {
+      core: true,
+      text: "2048, or the model's context if shorter",
+    },
+  ),
   spec(
     "loraRank",
+    "lora-rank",
     { kind: "rank", most: 65_536, example: "16" },
     null,
     "LoRA rank; none is a full fine-tune",
@@ -93,8 +115,9 @@ export const FACT_SPECS: readonly FactSpec[] = [
       core: true,
     },
   ),
-  choice("attention", ATTENTIONS, "how attention is computed", true),
+  choice("attention", "attention", ATTENTIONS, "how attention is computed", true),
   spec(
+    "hours",
     "hours",
     { kind: "hours", most: 1_000_000, example: "6" },
     null,
@@ -105,26 +128,37 @@ export const FACT_SPECS: readonly FactSpec[] = [
   ),
   choice(
     "precision",
+    "precision",
     PRECISIONS,
-    "weights and autocast; amp-* keeps fp32 weights, amp-fp16 is not sized yet",
+    "weights and autocast; amp-* keeps fp32 weights, fp32 under LoRA is an fp32 base; amp-fp16 is not sized yet",
   ),
   choice(
+    "optimizer",
     "optimizer",
     OPTIMIZERS,
     "whose state is kept; adamw is the fused one, only adamw* and sgd* but 8-bit are sized yet",
   ),
-  choice("checkpointing", CHECKPOINTINGS, "recompute activations layer by layer"),
-  choice("quant", QUANTS, "quantized base weights under LoRA, not sized yet"),
-  choice("loraTargets", LORA_TARGETS, "which linear layers get LoRA adapters"),
+  choice("checkpointing", "checkpointing", CHECKPOINTINGS, "recompute activations layer by layer"),
+  choice("quant", "quant", QUANTS, "quantized base weights under LoRA, not sized yet"),
+  choice("loraTargets", "lora-targets", LORA_TARGETS, "which linear layers get LoRA adapters"),
   choice(
+    "parallel",
     "parallel",
     PARALLELS,
     "how several cards share one job; sharded is FSDP or ZeRO-3, zero1 and zero2 are not sized yet",
   ),
-  choice("offload", OFFLOADS, "what is kept in host memory, not sized yet"),
-  spec("gradAccum", { kind: "count", most: 1_000_000, example: "4" }, 1, "micro-batches per optimizer step"),
-  choice("loss", LOSSES, "fused never holds all logits, not sized yet"),
-  spec("paddingMask", { kind: "switch" }, false, "samples are padded and masked", { text: "off" }),
+  choice("offload", "offload", OFFLOADS, "what is kept in host memory, not sized yet"),
+  spec(
+    "gradAccum",
+    "grad-accum",
+    { kind: "count", most: 1_000_000, example: "4" },
+    1,
+    "micro-batches per optimizer step",
+  ),
+  choice("loss", "loss", LOSSES, "fused never holds all logits, not sized yet"),
+  spec("paddingMask", "padding-mask", { kind: "switch" }, false, "samples are padded and masked", {
+    text: "off",
+  }),
 ];
 
 /** As facts are compared when written by hand: without case, `_` as `-`. */

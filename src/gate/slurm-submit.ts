@@ -1,6 +1,6 @@
 import { GateError } from "../lib/errors.ts";
 import { optionOf, type SlurmOptions } from "../request/slurm-options.ts";
-import { readScript, type Script } from "../slurm/script.ts";
+import { readDirectives, readScript } from "../slurm/script.ts";
 import { readScriptText } from "./input.ts";
 import type { Settings } from "./settings.ts";
 import { slurmJob } from "./slurm-job.ts";
@@ -36,37 +36,35 @@ export function submitJobs(
   settings: Settings,
 ): TaskJob[] {
   const asked = REQUEST_OPTIONS.some((name) => optionOf(submit.options, name) !== null);
-  const { script, problem } = scriptOf(submit.script);
+  const { text, problem } = textOf(submit.script);
   if (problem !== null && (!asked || (env.NEURARCH_MODEL === undefined && submit.flags.model === undefined)))
     throw problem;
-  const common = {
-    directives: script?.neurarch ?? [],
-    env,
-    flags: submit.flags,
-  };
-  if (asked || script === null) {
+  const common = { env, flags: submit.flags, notes: [] };
+  if (asked || text === null) {
     // What sbatch merged is the request; notes about #SBATCH lines are sbatch's own to tell.
-    return [slurmJob({ ...common, name: null, options: submit.options, notes: [] }, settings)];
+    const directives = text === null ? [] : readDirectives(text);
+    return [slurmJob({ ...common, directives, name: null, options: submit.options }, settings)];
   }
+  const script = readScript(text);
   return script.components.map((component, offset) =>
     slurmJob(
       {
         ...common,
+        directives: script.neurarch,
         name: script.components.length > 1 ? `component ${offset}` : null,
         options: { ...component.options, ...submit.options },
-        notes: [],
       },
       settings,
     ),
   );
 }
 
-function scriptOf(path: string | null): { script: Script | null; problem: GateError | null } {
-  if (path === null) return { script: null, problem: null };
+function textOf(path: string | null): { text: string | null; problem: GateError | null } {
+  if (path === null) return { text: null, problem: null };
   try {
-    return { script: readScript(readScriptText(path)), problem: null };
+    return { text: readScriptText(path), problem: null };
   } catch (error) {
-    if (error instanceof GateError) return { script: null, problem: error };
+    if (error instanceof GateError) return { text: null, problem: error };
     throw error;
   }
 }

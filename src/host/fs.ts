@@ -16,7 +16,7 @@ export interface FileProblem {
   readonly message: string;
 }
 
-function problemOf(path: string, error: unknown): FileProblem {
+export function problemOf(path: string, error: unknown): FileProblem {
   const code = (error as { code?: string }).code ?? "";
   if (code === "ENOENT" || code === "ENOTDIR") return { kind: "missing", message: `${path} does not exist` };
   if (code === "EACCES" || code === "EPERM")

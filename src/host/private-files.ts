@@ -12,7 +12,6 @@ import {
   unlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /** SHA-256 of a text in hex: a file name that any key fits in. */
@@ -67,6 +66,8 @@ export async function withPrivateFile<T>(
   text: string,
   use: (path: string) => Promise<T>,
 ): Promise<T> {
+  // Only an external CLI needs it; every submit that reads our cache would load it.
+  const { tmpdir } = await import("node:os");
   const folder = mkdtempSync(join(tmpdir(), "neurarch-gate-"));
   try {
     const path = join(folder, name);

@@ -6,9 +6,14 @@ const LARGEST_WIDTH = 10_000_000;
 const LARGEST_LENGTH = 1_000_000_000;
 const LARGEST_RATIO = 1000;
 
+/** What names of lengths and vocabularies hold. */
+const LONG = ["vocab", "position", "length", "context", "n_ctx", "window"];
+
+// By words and not by patterns: the first pattern of a process costs more than reading all of a config.
 function largest(key: string): number {
-  if (/layers?$|^depth$/.test(key)) return LARGEST_LAYERS;
-  return /vocab|position|length|context|n_ctx|window/.test(key) ? LARGEST_LENGTH : LARGEST_WIDTH;
+  if (key.endsWith("layers") || key.endsWith("layer") || key === "depth") return LARGEST_LAYERS;
+  for (const word of LONG) if (key.includes(word)) return LARGEST_LENGTH;
+  return LARGEST_WIDTH;
 }
 
 export type Json = Record<string, unknown>;
@@ -24,6 +29,21 @@ function shown(value: unknown): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is removed
   const text = String(JSON.stringify(value)).replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, "");
   return text.length > 40 ? `${text.slice(0, 40)}...` : text;
+}
+
+/** The value under the first of `keys` in one section, with its key's full name. */
+function valueIn(
+  layer: Json,
+  keys: string | readonly string[],
+  prefix: string,
+): { readonly key: string; readonly value: unknown } | null {
+  const count = typeof keys === "string" ? 1 : keys.length;
+  for (let i = 0; i < count; i++) {
+    const key = typeof keys === "string" ? keys : keys[i]!;
+    const value = layer[key];
+    if (value !== undefined && value !== null) return { key: prefix + key, value };
+  }
+  return null;
 }
 
 /**
@@ -68,24 +88,11 @@ export class ConfigReader {
 
   /** The value under the first of `keys` that is present and not null. */
   raw_(keys: string | readonly string[]): { key: string; value: unknown } | null {
-    for (const [layer, prefix] of [
-      [this.raw, this.where],
-      [this.base, ""],
-    ] as const) {
-      for (const key of typeof keys === "string" ? [keys] : keys) {
-        const value = layer?.[key];
-        if (value !== undefined && value !== null) return { key: prefix + key, value };
-      }
-    }
-    return null;
+    return valueIn(this.raw, keys, this.where) ?? (this.base && valueIn(this.base, keys, ""));
   }
 
   private default_(keys: string | readonly string[]): unknown {
-    for (const key of typeof keys === "string" ? [keys] : keys) {
-      const value = this.defaults?.[key];
-      if (value !== undefined && value !== null) return value;
-    }
-    return undefined;
+    return this.defaults === null ? undefined : valueIn(this.defaults, keys, "")?.value;
   }
 
   has(keys: string | readonly string[]): boolean {

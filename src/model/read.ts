@@ -3,7 +3,8 @@ import { fail, ok, type Result } from "../lib/result.ts";
 import { ConfigReader, isObject, type Json } from "./config.ts";
 import { generic, missingUsualKeys } from "./families/generic.ts";
 import { familyReader } from "./families/index.ts";
-import type { Structure } from "./types.ts";
+import type { FamilyReader } from "./family.ts";
+import type { ConfigInput, Structure } from "./types.ts";
 
 /** No model has more parameters; above it the sizes of a config are senseless. */
 const MOST_PARAMS = 1e14;
@@ -68,9 +69,11 @@ function structureOf(raw: unknown, options: ReadOptions): Structure {
   const config = new ConfigReader(raw);
   const type = modelType(raw);
   const reader = familyReader(type);
-  const structure = reader === null ? unknownFamily(config, raw, type, options) : known(config, raw, type);
+  const structure =
+    reader === null ? unknownFamily(config, raw, type, options) : known(config, raw, type, reader);
   checkBelievable(structure);
-  const inputs = [...config.used].map(([name, { value, from }]) => ({ name, value, from }));
+  const inputs: ConfigInput[] = [];
+  for (const [name, { value, from }] of config.used) inputs.push({ name, value, from });
   return { ...structure, inputs, notes: [...structure.notes, ...storageNotes(raw)] };
 }
 
@@ -84,16 +87,14 @@ function modelType(raw: Json): string {
   return "";
 }
 
-function known(config: ConfigReader, raw: Json, type: string): Structure {
+function known(config: ConfigReader, raw: Json, type: string, reader: FamilyReader): Structure {
   const nested = isObject(raw.text_config) || isObject(raw.vision_config);
   if (!nested) {
     for (const keys of [WIDTHS, DEPTHS]) {
       if (!config.has(keys)) invalid(`the config has no \`${keyOf(keys, type)}\``);
     }
   }
-  const structure = familyReader(type)?.read(config);
-  if (structure === undefined) return invalid(`the family ${JSON.stringify(type)} is not known`);
-  return structure;
+  return reader.read(config);
 }
 
 const WIDTHS = ["hidden_size", "n_embd", "d_model", "n_embed", "dim"];
@@ -212,7 +213,7 @@ function dtypeNote(raw: Json): string {
     for (const key of ["dtype", "torch_dtype"]) {
       const value = layer[key];
       if (typeof value === "string" && value !== "" && value !== "auto") {
-        return `weights stored as ${value.replace(/^torch\./, "").slice(0, 20)} (${key})`;
+        return `weights stored as ${(value.startsWith("torch.") ? value.slice(6) : value).slice(0, 20)} (${key})`;
       }
     }
   }

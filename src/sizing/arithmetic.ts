@@ -1,5 +1,5 @@
 import type { Envelope } from "./envelope.ts";
-import type { Kind, Storage, Value } from "./memory.ts";
+import { KINDS, type Kind, type Storage, type Value } from "./memory.ts";
 import { type Backward, type Leaf, Tape, type Tensor } from "./tape.ts";
 
 /** Bytes of an element. */
@@ -8,7 +8,7 @@ export const HALF = 2;
 const BYTE = 1;
 
 /** A number that autograd saves; it takes no device memory. */
-const NUMBER: Storage = { fixed: 0, per: 0, refs: 1, kind: 0 };
+const NUMBER: Storage = { fixed: 0, per: 0, refs: 1, kind: KINDS.inputs };
 
 /**
  * The elementwise operators as autograd sees them: what each allocates, saves and frees. Their names are
@@ -27,21 +27,31 @@ export class Arithmetic extends Tape {
     super(envelope);
   }
 
+  /** Backward of most operators: a new tensor like the gradient that came. */
+  protected readonly alike: Backward = (grad) => [this.like(grad)];
+  /** Backward of a sum with what needs no gradient: the one that came. */
+  private readonly passing: Backward = (grad) => [this.passed(grad)];
+  /** Backward of a sum of two. */
+  private readonly passingTwice: Backward = (grad) => [this.passed(grad), this.passed(grad)];
+  /** Backward in a formula of three steps: two intermediate results beside the last. */
+  private readonly threeSteps: Backward = (grad) => [this.likeAfter(2, grad)];
+  private readonly sixSteps: Backward = (grad) => [this.likeAfter(5, grad)];
+
   /** A tensor of `width` elements a token. */
   perToken(features: number, bytes: number): Tensor {
     return this.tensor(0, features * this.tokens, bytes);
   }
 
-  protected like(of: Value, width: number = of.width): Value {
-    return this.tensor(of.fixed, of.per, width);
+  /** A new tensor of as many elements. */
+  like(of: Value, width: number = of.width, kind: number = this.kind): Tensor {
+    return this.tensor(of.fixed, of.per, width, kind);
   }
 
-  /** `like` with several temporaries that live until the result is there. */
-  private likeVia(of: Value, temporaries: number, width: number = of.width): Value {
-    const dead: Value[] = [];
-    for (let i = 0; i < temporaries; i++) dead.push(this.like(of, width));
-    const result = this.like(of, width);
-    this.drop(...dead);
+  /** `like` of an operator in several steps: so many intermediate results live until the last one is there. */
+  private likeAfter(intermediates: number, of: Value): Tensor {
+    const result = this.like(of);
+    const { fixed, per } = result.storage;
+    this.workspace(intermediates * fixed, intermediates * per);
     return result;
   }
 
@@ -53,7 +63,7 @@ export class Arithmetic extends Tape {
   /** `x.to(dtype)`: the same tensor where the dtype is already that. */
   cast(x: Tensor, width: number): Tensor {
     if (x.width === width) return this.alias(x);
-    return this.record(this.like(x, width), [x], [], ([g]) => [this.like(g!, x.width)]);
+    return this.record(this.like(x, width), [x], [], (grad) => [this.like(grad, x.width)]);
   }
 
   /** What autocast makes of an operand of an operator that it runs in fp32. */
@@ -65,80 +75,65 @@ export class Arithmetic extends Tape {
   embedding(table: Leaf, features: number, perSample: boolean): Tensor {
     const elements = features * this.tokens;
     const out = perSample ? this.tensor(0, elements, table.width) : this.tensor(elements, 0, table.width);
-    return this.record(out, [table], [], ([g]) => [this.tensor(table.count, 0, g!.width)]);
+    return this.record(out, [table], [], (grad) => [this.like(table, grad.width)]);
   }
 
   /** Sum of two tensors, the larger one first. */
   addition(a: Tensor, b: Tensor): Tensor {
-    return this.record(this.like(a, Math.max(a.width, b.width)), [a, b], [], ([g]) => [
-      this.passed(g!),
-      this.passed(g!),
-    ]);
+    return this.record(this.like(a, Math.max(a.width, b.width)), [a, b], [], this.passingTwice);
   }
 
   /** `x + bias`, the bias as it is stored. */
   biased(x: Tensor, bias: Leaf): Tensor {
-    return this.record(this.like(x, Math.max(x.width, bias.width)), [x, bias], [], ([g]) => [
-      this.passed(g!),
-      bias.trainable ? this.passed(g!) : null,
+    return this.record(this.like(x, Math.max(x.width, bias.width)), [x, bias], [], (grad) => [
+      this.passed(grad),
+      bias.trainable ? this.passed(grad) : null,
     ]);
   }
 
   /** `a += b`: the storage of `a`, with both histories. */
   inPlaceAddition(a: Tensor, b: Tensor): Tensor {
     this.retain(a.storage);
-    return this.record(a, [a, b], [], ([g]) => [this.passed(g!), this.passed(g!)]);
+    return this.record(a, [a, b], [], this.passingTwice);
   }
 
   /** Product of two tensors, the larger one first. */
   product(a: Tensor, b: Tensor): Tensor {
-    const needs = [this.needsGrad(a), this.needsGrad(b)];
-    return this.recorded(
-      [a, b],
-      [needs[1] ? a.storage : null, needs[0] ? b.storage : null],
-      () => this.like(a, Math.max(a.width, b.width)),
-      ([g]) => [
-        needs[0] ? this.like(g!, Math.max(g!.width, b.width)) : null,
-        needs[1] ? this.like(g!, Math.max(g!.width, a.width)) : null,
-      ],
-    );
+    const needsA = this.needsGrad(a);
+    const needsB = this.needsGrad(b);
+    const node = this.node([a, b], [needsB ? a.storage : null, needsA ? b.storage : null], (grad) => [
+      needsA ? this.like(grad, Math.max(grad.width, b.width)) : null,
+      needsB ? this.like(grad, Math.max(grad.width, a.width)) : null,
+    ]);
+    return this.outcome(node, this.like(a, Math.max(a.width, b.width)));
   }
 
   /** Product with a parameter of one element a feature. */
   scaledBy(x: Tensor, weight: Leaf): Tensor {
     const needs = this.needsGrad(x);
-    const width = Math.max(x.width, weight.width);
-    return this.recorded(
-      [x, weight],
-      [weight.trainable ? x.storage : null],
-      () => this.like(x, width),
-      ([g]) => [
-        needs ? this.like(g!) : null,
-        weight.trainable ? this.like(g!, Math.max(g!.width, x.width)) : null,
-      ],
-    );
+    const { trainable } = weight;
+    const node = this.node([x, weight], [trainable ? x.storage : null], (grad) => [
+      needs ? this.like(grad) : null,
+      trainable ? this.like(grad, Math.max(grad.width, x.width)) : null,
+    ]);
+    return this.outcome(node, this.like(x, Math.max(x.width, weight.width)));
   }
 
   /** Product or quotient with a number. */
   scaled(x: Tensor): Tensor {
     // The number is saved as a tensor of one element on the host.
-    return this.recorded(
-      [x],
-      [NUMBER],
-      () => this.like(x),
-      ([g]) => [this.like(g!)],
-    );
+    return this.outcome(this.node([x], [NUMBER], this.alike), this.like(x));
   }
 
   /** Sum with a number: nothing is saved and the gradient passes. */
   shifted(x: Tensor): Tensor {
-    return this.record(this.like(x), [x], [], ([g]) => [this.passed(g!)]);
+    return this.record(this.like(x), [x], [], this.passing);
   }
 
   /** `torch.pow(x, number)`; fp32 under autocast. */
   power(x: Tensor): Tensor {
     const raised = this.raised(x);
-    const out = this.record(this.like(raised), [raised], [raised.storage], ([g]) => [this.likeVia(g!, 2)]);
+    const out = this.record(this.like(raised), [raised], [raised.storage], this.threeSteps);
     this.drop(raised);
     return out;
   }
@@ -152,61 +147,46 @@ export class Arithmetic extends Tape {
   /** `rsqrt(x + eps)` of a small tensor. */
   rsqrt(x: Tensor): Tensor {
     const out = this.like(x);
-    return this.record(out, [x], [out.storage], ([g]) => [this.likeVia(g!, 2)]);
+    return this.record(out, [x], [out.storage], this.threeSteps);
   }
 
   tanh(x: Tensor): Tensor {
     const out = this.like(x);
-    return this.record(out, [x], [out.storage], ([g]) => [this.like(g!)]);
+    return this.record(out, [x], [out.storage], this.alike);
   }
 
   /** SiLU; its backward is a composite of six steps. */
   silu(x: Tensor): Tensor {
-    return this.record(this.like(x), [x], [x.storage], ([g]) => [this.likeVia(g!, 5)]);
+    return this.record(this.like(x), [x], [x.storage], this.sixSteps);
   }
 
   /** GELU, exact or by tanh, as one kernel. */
   gelu(x: Tensor): Tensor {
-    return this.record(this.like(x), [x], [x.storage], ([g]) => [this.like(g!)]);
+    return this.record(this.like(x), [x], [x.storage], this.alike);
   }
 
   relu(x: Tensor): Tensor {
     const out = this.like(x);
-    return this.record(out, [x], [out.storage], ([g]) => [this.like(g!)]);
+    return this.record(out, [x], [out.storage], this.alike);
   }
 
   /** Dropout as one kernel: a mask of a byte an element is kept. */
   dropout(x: Tensor): Tensor {
     const mask = this.like(x, BYTE);
-    const out = this.record(this.like(x), [x], [mask.storage], ([g]) => [this.like(g!)]);
+    const out = this.record(this.like(x), [x], [mask.storage], this.alike);
     this.drop(mask);
     return out;
   }
 
   /** A contiguous copy: same dtype, new storage. */
   copy(x: Tensor): Tensor {
-    return this.record(this.like(x), [x], [], ([g]) => [this.passed(g!)]);
+    return this.record(this.like(x), [x], [], this.passing);
   }
 
   /** A view whose gradient must be copied into order before it can be viewed back. */
   reordered(x: Tensor): Tensor {
     this.retain(x.storage);
-    return this.record(x, [x], [], ([g]) => [this.like(g!)]);
-  }
-
-  /** Any operator: a fresh result, what it saves and its backward. */
-  custom(
-    result: Value,
-    inputs: readonly (Tensor | Leaf | null)[],
-    saved: readonly (Value | null)[],
-    run: Backward,
-  ): Tensor {
-    return this.record(
-      result,
-      inputs,
-      saved.map((value) => value?.storage ?? null),
-      run,
-    );
+    return this.record(x, [x], [], this.alike);
   }
 
   /** Runs a program outside autocast. */
@@ -221,7 +201,7 @@ export class Arithmetic extends Tape {
   /** Runs a program with its storages counted under `kind`. */
   within<T>(kind: Kind, program: () => T): T {
     const outer = this.kind;
-    this.kind = kind;
+    this.kind = KINDS[kind];
     const result = program();
     this.kind = outer;
     return result;

@@ -1,4 +1,4 @@
-import type { Kind } from "./memory.ts";
+import type { Storage } from "./memory.ts";
 import type { Ops } from "./ops.ts";
 import { forwardLayer, type Layer } from "./programs/layer.ts";
 import type { Surroundings } from "./programs/surroundings.ts";
@@ -17,16 +17,15 @@ export function catcher(): Node {
 export function checkpointedLayer(ops: Ops, x: Tensor, layer: Layer, around: Surroundings): Tensor {
   const { result, saves } = ops.unrecorded(() => forwardLayer(ops, x, layer, around));
   if (result.node === null) return result;
-  const held: Tensor[] = [x];
-  if (around.mask !== null) held.push(around.mask);
-  if (around.rotary !== null) held.push(around.rotary.cos, around.rotary.sin);
+  const held: Storage[] = [x.storage];
+  if (around.mask !== null) held.push(around.mask.storage);
+  if (around.rotary !== null) held.push(around.rotary.cos.storage, around.rotary.sin.storage);
   const needs = ops.needsGrad(x);
   // Adapters alone may need the gradient; the node must then exist all the same.
   const input: Tensor = needs ? x : { ...x, node: catcher() };
-  return ops.custom(result, [input], held, (grads) => {
-    const grad = grads[0]!;
+  return ops.record(result, [input], held, (grad, grads) => {
     grads[0] = null;
-    const kind: Kind = ops.kind;
+    const { kind } = ops;
     const sink = catcher();
     const mark = ops.mark();
     const out = ops.recomputed(saves, () =>

@@ -1,4 +1,4 @@
-import { rounded } from "./memory.ts";
+import { KINDS, rounded } from "./memory.ts";
 import { FP32, type Ops } from "./ops.ts";
 import type { Plan } from "./recipe.ts";
 
@@ -18,12 +18,14 @@ export class Holdings {
 
   /** Counts the parameters made since the `from`-th, `times` over. */
   count(from: number, times: number): void {
-    for (const leaf of this.ops.leaves.slice(from)) {
-      const bytes = rounded(leaf.count * leaf.width) * times;
-      this.params += leaf.count * times;
+    const { leaves } = this.ops;
+    for (let i = from; i < leaves.length; i++) {
+      const leaf = leaves[i]!;
+      const bytes = rounded(leaf.fixed * leaf.width) * times;
+      this.params += leaf.fixed * times;
       this.weightBytes += bytes;
       if (!leaf.trainable) continue;
-      this.trainable += leaf.count * times;
+      this.trainable += leaf.fixed * times;
       this.trainableBytes += bytes;
       this.trainableTensors += times;
     }
@@ -53,7 +55,7 @@ export class Holdings {
     let here = 0;
     for (const leaf of ops.leaves) {
       if (!leaf.trainable) continue;
-      leaf.grad = ops.alloc(leaf.count * leaf.width, 0, "gradients");
+      leaf.grad = ops.alloc(leaf.fixed * leaf.width, 0, KINDS.gradients);
       here += leaf.grad.fixed;
     }
     ops.shift("gradients", this.trainableBytes - here, 0);

@@ -1,25 +1,25 @@
 import type { Envelope } from "./envelope.ts";
 
-/** What live memory is there for: the summands that are told under `--explain`. */
-export const KINDS = [
-  "weights",
-  "optimizer",
-  "gradients",
-  "buckets",
-  "casts",
-  "inputs",
-  "embedding",
-  "norms",
-  "attention",
-  "scores",
-  "feed-forward",
-  "residual",
-  "head",
-  "mask",
-  "backward",
-] as const;
-export type Kind = (typeof KINDS)[number];
-const KIND_INDEX = Object.fromEntries(KINDS.map((kind, index) => [kind, index])) as Record<Kind, number>;
+/** What live memory is there for: the summands that are told under `--explain`, each with its place in `byKind`. */
+export const KINDS = {
+  weights: 0,
+  optimizer: 1,
+  gradients: 2,
+  buckets: 3,
+  casts: 4,
+  inputs: 5,
+  embedding: 6,
+  norms: 7,
+  attention: 8,
+  scores: 9,
+  "feed-forward": 10,
+  residual: 11,
+  head: 12,
+  mask: 13,
+  backward: 14,
+} as const;
+export type Kind = keyof typeof KINDS;
+const KIND_COUNT = KINDS.backward + 1;
 
 /** A piece of memory of `fixed + per * samples` bytes. */
 export interface Storage {
@@ -50,14 +50,17 @@ export function rounded(bytes: number): number {
 /**
  * Device memory as a count: storages by reference, their bytes as lines in the batch, and the local maxima of
  * their sum, which go to the envelope.
+ *
+ * A submit waits for a step that is run once, before any compiler: hence plain loops and fixed parameters here and
+ * in the tape where a list would read as well.
  */
 export class Memory {
   fixed = 0;
   per = 0;
   /** Live bytes by kind: fixed at `2 * kind`, per sample at `2 * kind + 1`. */
-  readonly byKind = new Float64Array(2 * KINDS.length);
-  /** What new storages are for. */
-  kind: Kind = "inputs";
+  readonly byKind: number[] = new Array(2 * KIND_COUNT).fill(0);
+  /** What new storages are for: a place of `KINDS`. */
+  kind: number = KINDS.inputs;
   /** Where in the step the program stands; names the moments. */
   phase = "forward";
   /** While set, new storages take nothing: the part of a recomputation that never runs. */
@@ -66,12 +69,12 @@ export class Memory {
 
   constructor(readonly envelope: Envelope) {}
 
-  alloc(fixedBytes: number, perBytes: number, kind: Kind = this.kind): Storage {
-    const index = KIND_INDEX[kind];
-    if (this.ended) return { fixed: 0, per: 0, refs: 1, kind: index };
+  alloc(fixedBytes: number, perBytes: number, kind: number = this.kind): Storage {
+    if (this.ended) return { fixed: 0, per: 0, refs: 1, kind };
     const fixed = perBytes === 0 ? rounded(fixedBytes) : fixedBytes;
-    this.add(index, fixed, perBytes);
-    return { fixed, per: perBytes, refs: 1, kind: index };
+    this.move(kind, fixed, perBytes);
+    this.rising = true;
+    return { fixed, per: perBytes, refs: 1, kind };
   }
 
   retain(storage: Storage): Storage {
@@ -85,38 +88,43 @@ export class Memory {
   }
 
   /** Lets tensors go, as a Python name that ends or is bound anew. */
-  drop(...tensors: readonly (Value | null)[]): void {
-    for (const tensor of tensors) if (tensor !== null) this.release(tensor.storage);
+  drop(first: Value | null, second?: Value | null, third?: Value | null, fourth?: Value | null): void {
+    if (first) this.release(first.storage);
+    if (second) this.release(second.storage);
+    if (third) this.release(third.storage);
+    if (fourth) this.release(fourth.storage);
+  }
+
+  /** `drop` of any number. */
+  dropAll(values: readonly (Value | null)[]): void {
+    for (let i = 0; i < values.length; i++) this.drop(values[i] ?? null);
   }
 
   /** Memory that is there from outside the program, or ends: weights, states, layers that are not run. */
   shift(kind: Kind, fixedBytes: number, perBytes: number): void {
-    const index = KIND_INDEX[kind];
-    if (fixedBytes >= 0 && perBytes >= 0) this.add(index, fixedBytes, perBytes);
-    else this.remove(index, -fixedBytes, -perBytes);
+    if (fixedBytes >= 0 && perBytes >= 0) {
+      this.move(KINDS[kind], fixedBytes, perBytes);
+      this.rising = true;
+    } else this.remove(KINDS[kind], -fixedBytes, -perBytes);
   }
 
   /** Live bytes by kind, to measure a stretch of the program. */
-  snapshot(): Float64Array {
+  snapshot(): number[] {
     return this.byKind.slice();
   }
 
   /** Adds `times` the difference between now and `before`, less storages that are not part of the pattern. */
-  repeat(before: Float64Array, times: number, excluded: readonly Storage[] = []): void {
+  repeat(before: readonly number[], times: number, excluded: readonly Storage[] = []): void {
     if (times <= 0) return;
-    const delta = this.byKind.map((bytes, index) => bytes - (before[index] ?? 0));
+    const delta = this.snapshot();
+    for (let i = 0; i < delta.length; i++) delta[i]! -= before[i]!;
     for (const { kind, fixed, per } of excluded) {
       delta[2 * kind]! -= fixed;
       delta[2 * kind + 1]! -= per;
     }
     this.offer();
-    for (let index = 0; index < KINDS.length; index++) {
-      const fixed = (delta[2 * index] ?? 0) * times;
-      const per = (delta[2 * index + 1] ?? 0) * times;
-      this.byKind[2 * index]! += fixed;
-      this.byKind[2 * index + 1]! += per;
-      this.fixed += fixed;
-      this.per += per;
+    for (let kind = 0; kind < KIND_COUNT; kind++) {
+      this.move(kind, delta[2 * kind]! * times, delta[2 * kind + 1]! * times);
     }
     this.rising = true;
   }
@@ -128,27 +136,21 @@ export class Memory {
 
   /** Turns a storage to another purpose: a gradient that has reached its parameter. */
   relabel(storage: Storage, kind: Kind): void {
-    const index = KIND_INDEX[kind];
     this.move(storage.kind, -storage.fixed, -storage.per);
-    this.move(index, storage.fixed, storage.per);
-    storage.kind = index;
+    storage.kind = KINDS[kind];
+    this.move(storage.kind, storage.fixed, storage.per);
   }
 
-  private add(index: number, fixed: number, per: number): void {
-    this.move(index, fixed, per);
-    this.rising = true;
+  private remove(kind: number, fixed: number, per: number): void {
+    if (this.rising) this.offer();
+    this.move(kind, -fixed, -per);
   }
 
-  private remove(index: number, fixed: number, per: number): void {
-    this.offer();
-    this.move(index, -fixed, -per);
-  }
-
-  private move(index: number, fixed: number, per: number): void {
+  private move(kind: number, fixed: number, per: number): void {
     this.fixed += fixed;
     this.per += per;
-    this.byKind[2 * index]! += fixed;
-    this.byKind[2 * index + 1]! += per;
+    this.byKind[2 * kind]! += fixed;
+    this.byKind[2 * kind + 1]! += per;
   }
 
   /** Offers the live bytes to the envelope when they have risen since the last offer. */

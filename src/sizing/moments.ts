@@ -27,8 +27,11 @@ const PHASES: Readonly<Record<string, string>> = {
 
 /** The moments of a step: the optimizer step, then by rising slope each that is highest at some batch. */
 export function momentsOf(step: StepResult, around: Circumstances): Moment[] {
-  const peaks = step.peaks.filter((peak) => peak.phase !== "optimizer-step");
-  return [step.optimizerStep, ...peaks].map((peak) => momentOf(peak, step, around));
+  const moments = [momentOf(step.optimizerStep, step, around)];
+  for (const peak of step.peaks) {
+    if (peak.phase !== "optimizer-step") moments.push(momentOf(peak, step, around));
+  }
+  return moments;
 }
 
 /**
@@ -57,34 +60,50 @@ export function withOneSample(moments: readonly Moment[], single: readonly Momen
       what: `${highest.what}, of a single sample`,
       fixedBytes,
       perSampleBytes: slope,
-      terms: [...highest.terms, rest],
+      get terms() {
+        return [...highest.terms, rest];
+      },
     },
   ];
 }
 
 function momentOf(peak: Peak, step: StepResult, around: Circumstances): Moment {
+  const name = nameOf(peak);
+  let terms: Term[] | null = null;
+  return {
+    name,
+    what: PHASES[name] ?? name,
+    fixedBytes: peak.fixed,
+    perSampleBytes: peak.per,
+    // A submit shows none; only explanations do.
+    get terms() {
+      terms ??= termsOf(peak, step, around);
+      return terms;
+    },
+  };
+}
+
+function termsOf(peak: Peak, step: StepResult, around: Circumstances): Term[] {
   const terms: Term[] = [];
-  KINDS.forEach((kind, index) => {
-    const fixedBytes = peak.byKind[2 * index] ?? 0;
-    const perSampleBytes = peak.byKind[2 * index + 1] ?? 0;
-    if (fixedBytes <= 0 && perSampleBytes <= 0) return;
+  for (const [kind, place] of Object.entries(KINDS) as [Kind, number][]) {
+    const fixedBytes = peak.byKind[2 * place] ?? 0;
+    const perSampleBytes = peak.byKind[2 * place + 1] ?? 0;
+    if (fixedBytes <= 0 && perSampleBytes <= 0) continue;
     terms.push({
       name: kind,
       formula: formulaOf(kind, fixedBytes, perSampleBytes, step, around),
       fixedBytes,
       perSampleBytes,
     });
-  });
-  const name = nameOf(peak);
-  return { name, what: PHASES[name] ?? name, fixedBytes: peak.fixed, perSampleBytes: peak.per, terms };
+  }
+  return terms;
 }
 
 /** A peak of backward that holds a score matrix beside gradients is the softmax's. */
-function nameOf(peak: Peak): string {
-  const per = (kind: Kind) => peak.byKind[2 * KINDS.indexOf(kind) + 1] ?? 0;
-  return peak.phase === "backward" && per("scores") > 0 && per("backward") > 0
-    ? "softmax-backward"
-    : peak.phase;
+function nameOf({ phase, byKind }: Peak): string {
+  if (phase !== "backward") return phase;
+  const ofSoftmax = byKind[2 * KINDS.scores + 1]! > 0 && byKind[2 * KINDS.backward + 1]! > 0;
+  return ofSoftmax ? "softmax-backward" : phase;
 }
 
 function formulaOf(

@@ -1,5 +1,5 @@
 import { Arithmetic, FP32, HALF } from "./arithmetic.ts";
-import type { Storage } from "./memory.ts";
+import { KINDS, type Storage } from "./memory.ts";
 import type { Leaf, Tensor } from "./tape.ts";
 
 export { FP32, HALF } from "./arithmetic.ts";
@@ -36,22 +36,23 @@ export class Ops extends Arithmetic {
     return this.autocast && x.width === FP32 ? this.cast(x, HALF) : this.alias(x);
   }
 
-  /** A parameter as an operand: its 16-bit copy under autocast, kept for the forward when it is trained. */
-  private parameter(leaf: Leaf): {
-    readonly operand: Tensor | Leaf;
-    readonly owned: Tensor | null;
-    readonly saved: Tensor | null;
-  } {
-    if (!this.autocast || leaf.width !== FP32) return { operand: leaf, owned: null, saved: null };
-    if (leaf.cast === null) {
-      const made = this.record(this.tensor(leaf.count, 0, HALF, "casts"), [leaf], [], () => [
-        this.tensor(leaf.count, 0, FP32),
-      ]);
-      if (!leaf.trainable) return { operand: made, owned: made, saved: made };
-      leaf.cast = made;
-      this.cached.push(leaf);
-    }
-    return { operand: leaf.cast, owned: null, saved: leaf.cast };
+  /**
+   * A parameter as an operand: under autocast its 16-bit copy, kept for the forward when it is trained. The
+   * caller's own is a copy that is not kept.
+   */
+  private parameter(leaf: Leaf): Tensor {
+    if (!this.autocast || leaf.width !== FP32) return leaf;
+    if (leaf.cast !== null) return leaf.cast;
+    const made = this.record(this.like(leaf, HALF, KINDS.casts), [leaf], [], () => [this.like(leaf)]);
+    if (!leaf.trainable) return made;
+    leaf.cast = made;
+    this.cached.push(leaf);
+    return made;
+  }
+
+  /** Lets go what `parameter` made for the caller alone. */
+  private dropOperand(leaf: Leaf, operand: Tensor): void {
+    if (operand !== leaf && operand !== leaf.cast) this.drop(operand);
   }
 
   /** Ends autocast: the copies that no node holds die. */
@@ -66,8 +67,10 @@ export class Ops extends Arithmetic {
   /** Bytes of the copies made since `count` of them were there that only the cache holds. */
   castsHeldByCache(count: number): number {
     let bytes = 0;
-    for (const leaf of this.cached.slice(count))
-      if (leaf.cast?.storage.refs === 1) bytes += leaf.cast.storage.fixed;
+    for (let i = count; i < this.cached.length; i++) {
+      const copy = this.cached[i]!.cast;
+      if (copy?.storage.refs === 1) bytes += copy.storage.fixed;
+    }
     return bytes;
   }
 
@@ -81,17 +84,21 @@ export class Ops extends Arithmetic {
     const w = this.parameter(weight);
     const input = this.lowered(x);
     const needsInput = this.needsGrad(input);
-    const result = this.recorded(
-      [input, w.operand, b?.operand ?? null],
-      [weight.trainable ? input.storage : null, needsInput ? (w.saved?.storage ?? null) : null],
-      () => this.perToken(features, input.width),
-      ([g]) => {
-        const gradWeight = weight.trainable ? this.tensor(weight.count, 0, input.width) : null;
+    const trained = weight.trainable;
+    const node = this.node(
+      [input, w, b],
+      // The weights themselves are there all along; only a copy of them is held.
+      [trained ? input.storage : null, needsInput && w !== weight ? w.storage : null],
+      (grad) => {
+        const gradWeight = trained ? this.like(weight, input.width) : null;
         const gradInput = needsInput ? this.like(input) : null;
-        return [gradInput, gradWeight, bias?.trainable ? this.passed(g!) : null];
+        return [gradInput, gradWeight, bias?.trainable ? this.passed(grad) : null];
       },
     );
-    this.drop(input, w.owned, b?.owned ?? null);
+    const result = this.outcome(node, this.perToken(features, input.width));
+    this.drop(input);
+    this.dropOperand(weight, w);
+    if (bias !== null) this.dropOperand(bias, b!);
     return result;
   }
 
@@ -109,8 +116,8 @@ export class Ops extends Arithmetic {
       [input.storage, mean.storage, deviation.storage],
       () => [
         needs ? this.like(input) : null,
-        trained && weight !== null ? this.tensor(weight.count, 0, input.width) : null,
-        trained && bias !== null ? this.tensor(bias.count, 0, input.width) : null,
+        trained && weight !== null ? this.like(weight, input.width) : null,
+        trained && bias !== null ? this.like(bias, input.width) : null,
       ],
     );
     this.drop(input, mean, deviation);
@@ -121,7 +128,7 @@ export class Ops extends Arithmetic {
   softmax(x: Tensor, width: number): Tensor {
     const input = this.cast(x, width);
     const out = this.like(input);
-    const result = this.record(out, [input], [out.storage], ([g]) => [this.like(g!)]);
+    const result = this.record(out, [input], [out.storage], this.alike);
     this.drop(input);
     return result;
   }
@@ -131,12 +138,13 @@ export class Ops extends Arithmetic {
     const left = this.lowered(a);
     const right = this.lowered(b);
     const out = this.tensor(0, per, Math.max(left.width, right.width));
-    const needs = [this.needsGrad(left), this.needsGrad(right)];
+    const needsLeft = this.needsGrad(left);
+    const needsRight = this.needsGrad(right);
     const result = this.record(
       out,
       [left, right],
-      [needs[1] ? left.storage : null, needs[0] ? right.storage : null],
-      () => [needs[0] ? this.like(left) : null, needs[1] ? this.like(right) : null],
+      [needsRight ? left.storage : null, needsLeft ? right.storage : null],
+      () => [needsLeft ? this.like(left) : null, needsRight ? this.like(right) : null],
     );
     this.drop(left, right);
     return result;
@@ -148,7 +156,7 @@ export class Ops extends Arithmetic {
     const padded = this.tensor(0, this.tokens + 1, INT64);
     const labels = this.tensor(0, this.tokens, INT64);
     const logProbs = this.like(upcast);
-    const probs = this.record(logProbs, [upcast], [logProbs.storage], ([g]) => [this.like(g!)]);
+    const probs = this.record(logProbs, [upcast], [logProbs.storage], this.alike);
     const scalar = this.tensor(1, 0, FP32);
     const loss = this.record(scalar, [probs], [probs.storage, labels.storage], () => [this.like(probs)]);
     this.drop(probs, padded, labels, upcast);

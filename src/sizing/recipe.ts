@@ -65,8 +65,9 @@ export function notSized(recipe: Recipe): Unsized | null {
 /** The bytes behind a recipe that `notSized` lets through. */
 export function planOf(recipe: Recipe): Plan {
   const lora = recipe.loraRank !== null;
-  const autocast = recipe.precision === "amp-bf16";
-  const half = recipe.precision === "bf16" || (lora && autocast);
+  // LoRA with fp32 is the usual LoRA on a checkpoint loaded in fp32, as Trainer's bf16=True runs it: under autocast too.
+  const autocast = recipe.precision === "amp-bf16" || (lora && recipe.precision === "fp32");
+  const half = recipe.precision === "bf16" || (lora && recipe.precision === "amp-bf16");
   const adamw = recipe.optimizer === "adamw" || recipe.optimizer === "adamw-foreach";
   return {
     weightWidth: half ? 2 : 4,
@@ -76,7 +77,7 @@ export function planOf(recipe: Recipe): Plan {
       recipe.loraRank === null ? null : { rank: recipe.loraRank, width: recipe.precision === "bf16" ? 2 : 4 },
     adaptFeedForward: recipe.loraTargets === "all-linear",
     checkpointing: recipe.checkpointing === "full",
-    implementation: recipe.precision === "fp32" && recipe.attention === "flash" ? "sdpa" : recipe.attention,
+    implementation: recipe.attention,
     paddingMask: recipe.paddingMask,
     states: adamw ? 2 : recipe.optimizer === "sgd-momentum" ? 1 : 0,
     stepScalars: adamw,

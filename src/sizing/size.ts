@@ -66,7 +66,7 @@ function asSized(
   recipe: Recipe,
   shape: DecoderShape,
 ): { readonly sized: Recipe; readonly note: string | null } {
-  if (recipe.attention === "flash" && recipe.precision === "fp32") {
+  if (recipe.attention === "flash" && recipe.precision === "fp32" && recipe.loraRank === null) {
     return {
       sized: { ...recipe, attention: "sdpa" },
       note: "The flash kernel takes 16-bit operands only; fp32 is sized with sdpa.",

@@ -101,13 +101,14 @@ export function trainingStep(
   }
   ops.phase = "end-of-backward";
   ops.backward(begin);
-  if (sink !== null) ops.drop(...sink.grads, ended);
+  if (sink !== null) ops.drop(sink.grads[0] ?? null, ended);
 
   // Clipping works in place; so does the fused optimizer.
   ops.phase = "optimizer-step";
   if (plan.trainBase && !plan.accumulates) ops.shift("gradients", paramsOutside * plan.weightWidth, 0);
   ops.shift("backward", plan.stepCopies ? held.trainableBytes : 0, 0);
-  const byKind = ops.byKind.map((bytes, index) => (index % 2 === 0 ? bytes : 0));
+  const byKind = ops.snapshot();
+  for (let i = 1; i < byKind.length; i += 2) byKind[i] = 0;
   ops.offer();
   return {
     peaks: envelope.hull(),
@@ -142,16 +143,17 @@ function runsOf(context: Context, plan: Plan, held: Holdings): Run[] {
   // With a frozen embedding the first layer's input needs no gradient, so it keeps less than the others.
   const pattern = plan.trainBase || plan.checkpointing ? 0 : 1;
   const norms = normsPerLayer(shape.normPlacement);
-  const kinds = shape.windows.filter((run) => run.layers > 0);
-  return (kinds.length > 0 ? kinds : [{ layers: shape.layers, window: null }]).map(
-    ({ window, layers: count }) => {
-      const from = ops.leaves.length;
-      const layers = [layer(context, norms)];
-      held.count(from, count);
-      while (layers.length < Math.min(count, pattern + 2)) layers.push(layer(context, norms));
-      return { window, between: count - layers.length, layers, pattern };
-    },
-  );
+  const runs: Run[] = [];
+  const add = (count: number, window: number | null) => {
+    const from = ops.leaves.length;
+    const layers = [layer(context, norms)];
+    held.count(from, count);
+    while (layers.length < Math.min(count, pattern + 2)) layers.push(layer(context, norms));
+    runs.push({ window, between: count - layers.length, layers, pattern });
+  };
+  for (const { layers, window } of shape.windows) if (layers > 0) add(layers, window);
+  if (runs.length === 0) add(shape.layers, null);
+  return runs;
 }
 
 /** All layers; `embedded` is borrowed, since the model's own name for it lives on. */
@@ -168,7 +170,8 @@ function forwardLayers(
   let hidden = ops.alias(embedded);
   for (const { window, between, layers, pattern } of runs) {
     const around: Surroundings = { rotary, ...masks.of(window) };
-    for (const [index, one] of layers.entries()) {
+    for (let index = 0; index < layers.length; index++) {
+      const one = layers[index]!;
       const live = ops.snapshot();
       const casts = ops.castCount();
       stretches.push({ mark: ops.mark(), between: index === layers.length - 1 ? between : 0 });

@@ -11,8 +11,9 @@
  * added into a new tensor. Parameters are leaves: their first gradient is kept as it is.
  *
  * Layers of one kind are alike, so only the first and the last of them run, and the effect of one is added for
- * those between (`repeat`); of a model with a frozen embedding also the second, as its first layer keeps less. A local maximum of a layer between two others is a line between theirs, so
- * the largest is at one of the ends and nothing is lost.
+ * those between (`repeat`); of a model with a frozen embedding also the second, as its first layer keeps less. A
+ * local maximum of a layer between two others is a line between theirs, so the largest is at one of the ends and
+ * nothing is lost.
  *
  * At every local maximum the live bytes are offered to the `Envelope`, which keeps those that are highest for
  * some batch. Nothing here knows a model, and no size here was fitted.
@@ -20,7 +21,7 @@
  * Sources: torch/csrc/autograd (engine.cpp, functions/accumulate_grad.h, derivatives.yaml) for what is saved and
  * when it dies; torch/utils/checkpoint.py for the early end of a recomputation.
  */
-import { type Kind, Memory, type Storage, type Value } from "./memory.ts";
+import { KINDS, Memory, type Storage, type Value } from "./memory.ts";
 
 /** A value with where its gradient goes; null = it needs none. */
 export interface Tensor extends Value {
@@ -28,11 +29,12 @@ export interface Tensor extends Value {
   readonly slot: number;
 }
 
-/** A parameter. Its weights are counted once for the model; here live its gradient and its cast. */
-export interface Leaf {
+/**
+ * A parameter, an operand like any tensor; `fixed` is how many elements it has. Its weights are counted once for the
+ * model and not in its storage. Here live its gradient and its cast.
+ */
+export interface Leaf extends Tensor {
   readonly leaf: true;
-  readonly count: number;
-  readonly width: number;
   readonly trainable: boolean;
   /** Gradients still to come in this step. */
   uses: number;
@@ -41,34 +43,31 @@ export interface Leaf {
   cast: Tensor | null;
 }
 
-interface Edge {
-  readonly to: Node | Leaf;
-  readonly slot: number;
-  readonly fixed: number;
-  readonly per: number;
-  readonly width: number;
-}
-
 /**
- * Gradients of a node's inputs from those of its outputs; the values returned are owned by the caller. One that
- * it passes on for good it takes out of `grads`.
+ * Gradients of a node's inputs from those of its outputs, the first of which is `grad`. The list and the values in
+ * it are then the caller's; a gradient that is passed on for good is taken out of `grads`.
  */
-export type Backward = (grads: (Value | null)[]) => readonly (Value | null)[];
+export type Backward = (grad: Value, grads: (Value | null)[]) => (Value | null)[];
 
 export interface Node {
   readonly leaf: false;
-  readonly edges: readonly (Edge | null)[];
-  readonly saved: Storage[];
+  /** The inputs; those without a node get no gradient. */
+  readonly edges: readonly (Tensor | null)[];
+  readonly saved: readonly (Storage | null)[];
   readonly run: Backward;
   readonly grads: (Value | null)[];
   reached: boolean;
 }
 
+/** The storage of what is counted elsewhere. */
+const ELSEWHERE: Storage = { fixed: 0, per: 0, refs: 1, kind: KINDS.weights };
+const NOTHING: readonly never[] = [];
+
 /** Device memory with autograd. */
 export class Tape extends Memory {
   /** Under checkpointing a layer's forward keeps nothing for backward. */
   recording = true;
-  private nodes: Node[] = [];
+  private readonly nodes: Node[] = [];
   /** Tensors saved so far, and after how many a recomputation ends; storages beyond it are never made. */
   private saves = 0;
   private endAfter = Number.POSITIVE_INFINITY;
@@ -77,22 +76,27 @@ export class Tape extends Memory {
   readonly leaves: Leaf[] = [];
 
   leaf(count: number, width: number, trainable: boolean): Leaf {
-    const leaf: Leaf = {
-      leaf: true,
-      count,
+    const leaf: Leaf & { node: Leaf | null } = {
+      storage: ELSEWHERE,
+      fixed: count,
+      per: 0,
       width,
+      node: null,
+      slot: 0,
+      leaf: true,
       trainable,
       uses: 0,
       arrived: null,
       grad: null,
       cast: null,
     };
+    if (trainable) leaf.node = leaf;
     this.leaves.push(leaf);
     return leaf;
   }
 
   /** A tensor of `per` elements a sample and `fixed` ones for the whole batch. */
-  tensor(fixed: number, per: number, width: number, kind: Kind = this.kind): Tensor {
+  tensor(fixed: number, per: number, width: number, kind: number = this.kind): Tensor {
     return { storage: this.alloc(fixed * width, per * width, kind), fixed, per, width, node: null, slot: 0 };
   }
 
@@ -102,9 +106,13 @@ export class Tape extends Memory {
     return tensor;
   }
 
-  needsGrad(tensor: Tensor | Leaf | null): boolean {
-    if (tensor === null) return false;
-    return "leaf" in tensor ? tensor.trainable : tensor.node !== null;
+  /** So many elements of a storage, without history; owned by the caller. */
+  view({ storage, width }: Value, fixed: number, per: number): Tensor {
+    return { storage: this.retain(storage), fixed, per, width, node: null, slot: 0 };
+  }
+
+  needsGrad(tensor: Tensor): boolean {
+    return tensor.node !== null;
   }
 
   /**
@@ -113,67 +121,51 @@ export class Tape extends Memory {
    */
   record(
     result: Value,
-    inputs: readonly (Tensor | Leaf | null)[],
+    inputs: readonly (Tensor | null)[],
     saved: readonly (Storage | null)[],
     run: Backward,
   ): Tensor {
-    const node = this.node(inputs, saved, run, 1);
-    return {
-      storage: result.storage,
-      fixed: result.fixed,
-      per: result.per,
-      width: result.width,
-      node,
-      slot: 0,
-    };
+    return this.outcome(this.node(inputs, saved, run), result);
   }
 
-  /** As `record`, saving its inputs before the result is made, as generated autograd code does. */
-  recorded(
-    inputs: readonly (Tensor | Leaf | null)[],
-    saved: readonly (Storage | null)[],
-    make: () => Value,
-    run: Backward,
-  ): Tensor {
-    const node = this.node(inputs, saved, run, 1);
-    const { storage, fixed, per, width } = make();
+  /** A value as an output of `node`. Generated autograd code saves the inputs before it makes the result. */
+  outcome(node: Node | null, { storage, fixed, per, width }: Value): Tensor {
     return { storage, fixed, per, width, node, slot: 0 };
   }
 
-  /** As `record` for an operator with several outputs; they are told apart by `slot`. */
+  /** The node of an operator; several outputs are told apart by `slot`. Null where no input needs a gradient. */
   node(
-    inputs: readonly (Tensor | Leaf | null)[],
+    inputs: readonly (Tensor | null)[],
     saved: readonly (Storage | null)[],
     run: Backward,
-    outputs: number,
+    outputs = 1,
   ): Node | null {
-    if (!inputs.some((input) => this.needsGrad(input))) return null;
-    for (const storage of saved) if (storage !== null) this.saves += 1;
+    const { recording } = this;
+    let needed = false;
+    for (let i = 0; i < inputs.length; i++) {
+      const to = inputs[i]?.node ?? null;
+      if (to === null) continue;
+      needed = true;
+      if (to.leaf && recording) to.uses += 1;
+    }
+    if (!needed) return null;
+    for (let i = 0; i < saved.length; i++) {
+      const storage = saved[i] ?? null;
+      if (storage === null) continue;
+      this.saves += 1;
+      if (recording) storage.refs += 1;
+    }
     this.ended = this.saves >= this.endAfter;
-    const edges = inputs.map((input) => this.edge(input));
-    const held: Storage[] = [];
-    if (this.recording) for (const storage of saved) if (storage !== null) held.push(this.retain(storage));
     const node: Node = {
       leaf: false,
-      edges,
-      saved: held,
+      edges: inputs,
+      saved: recording ? saved : NOTHING,
       run,
-      grads: new Array(outputs).fill(null),
+      grads: outputs === 1 ? [null] : new Array(outputs).fill(null),
       reached: false,
     };
-    if (this.recording) this.nodes.push(node);
+    if (recording) this.nodes.push(node);
     return node;
-  }
-
-  private edge(input: Tensor | Leaf | null): Edge | null {
-    if (input === null || !this.needsGrad(input)) return null;
-    if ("leaf" in input) {
-      if (this.recording) input.uses += 1;
-      return { to: input, slot: 0, fixed: input.count, per: 0, width: input.width };
-    }
-    const to = input.node!;
-    if (to.leaf && this.recording) to.uses += 1;
-    return { to, slot: input.slot, fixed: input.fixed, per: input.per, width: input.width };
   }
 
   /** Runs `program` so that it keeps nothing; returns its result and how many tensors it would have saved. */
@@ -202,67 +194,69 @@ export class Tape extends Memory {
 
   /** Gives `grad` (owned) to the node of `tensor`. */
   seed(tensor: Tensor, grad: Value): void {
-    if (tensor.node === null) this.drop(grad);
-    else
-      this.arrive(
-        { to: tensor.node, slot: tensor.slot, fixed: tensor.fixed, per: tensor.per, width: tensor.width },
-        grad,
-      );
+    if (this.needsGrad(tensor)) this.arrive(tensor, grad);
+    else this.drop(grad);
   }
 
   /** Runs the nodes made since `mark`, newest first, and forgets them. */
   backward(mark: number): void {
     const outer = this.kind;
-    this.kind = "backward";
+    this.kind = KINDS.backward;
     while (this.nodes.length > mark) {
       const node = this.nodes.pop()!;
       if (node.reached) this.runNode(node);
-      for (const storage of node.saved) this.release(storage);
-      node.saved.length = 0;
+      else this.letGo(node.saved);
     }
     this.kind = outer;
   }
 
-  private runNode(node: Node): void {
-    const outputs = node.run(node.grads).slice();
-    node.edges.forEach((edge, index) => {
-      const grad = outputs[index];
-      if (edge !== null && grad) outputs[index] = this.fitted(edge, grad);
-    });
-    this.drop(...node.grads);
-    node.grads.fill(null);
-    for (const storage of node.saved) this.release(storage);
-    node.saved.length = 0;
-    node.edges.forEach((edge, index) => {
-      const grad = outputs[index];
-      if (!grad) return;
-      if (edge === null) this.drop(grad);
-      else this.arrive(edge, grad);
-    });
+  private runNode({ run, grads, edges, saved }: Node): void {
+    const outputs = run(grads[0]!, grads);
+    for (let i = 0; i < edges.length; i++) {
+      const edge = edges[i];
+      const grad = outputs[i];
+      if (edge && grad && edge.node !== null) outputs[i] = this.fitted(edge, grad);
+    }
+    this.dropAll(grads);
+    this.letGo(saved);
+    for (let i = 0; i < edges.length; i++) {
+      const grad = outputs[i];
+      if (!grad) continue;
+      const edge = edges[i];
+      if (edge && edge.node !== null) this.arrive(edge, grad);
+      else this.drop(grad);
+    }
+  }
+
+  private letGo(saved: readonly (Storage | null)[]): void {
+    for (let i = 0; i < saved.length; i++) {
+      const storage = saved[i];
+      if (storage) this.release(storage);
+    }
   }
 
   /** Sums a gradient over broadcast dimensions and casts it to the dtype of what it belongs to. */
-  private fitted(edge: Edge, grad: Value): Value {
+  private fitted({ fixed, per, width }: Tensor, grad: Value): Value {
     let value = grad;
-    if (value.fixed !== edge.fixed || value.per !== edge.per) {
-      const summed = this.tensor(edge.fixed, edge.per, value.width);
+    if (value.fixed !== fixed || value.per !== per) {
+      const summed = this.tensor(fixed, per, value.width);
       this.drop(value);
       value = summed;
     }
-    if (value.width !== edge.width) {
-      const cast = this.tensor(edge.fixed, edge.per, edge.width);
+    if (value.width !== width) {
+      const cast = this.tensor(fixed, per, width);
       this.drop(value);
       value = cast;
     }
     return value;
   }
 
-  private arrive(edge: Edge, grad: Value): void {
-    const to = edge.to;
+  private arrive({ node: to, slot }: Tensor, grad: Value): void {
+    if (to === null) return;
     if (!to.leaf) {
-      const before = to.grads[edge.slot] ?? null;
+      const before = to.grads[slot] ?? null;
       to.reached = true;
-      to.grads[edge.slot] = before === null ? grad : this.summed(before, grad);
+      to.grads[slot] = before === null ? grad : this.summed(before, grad);
       return;
     }
     to.arrived = to.arrived === null ? grad : this.summed(to.arrived, grad);

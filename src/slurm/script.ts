@@ -72,6 +72,48 @@ interface Header {
 function readHeader(text: string, start: number, notes: ScriptNotes): Header {
   const components: SbatchWord[][] = [[]];
   const neurarch: { text: string; line: number }[] = [];
+  const { end, line } = eachComment(text, start, (comment, number) => {
+    const sbatch = /^#(?:SBATCH|SLURM)/.exec(comment);
+    const ours = neurarchText(comment);
+    if (sbatch !== null) readSbatch(comment.slice(sbatch[0].length), number, components, notes);
+    else if (ours !== null) neurarch.push({ text: ours, line: number });
+    else if (/^#(?:PBS|BSUB)\s/.test(comment)) {
+      notes.add(
+        "foreign-directives",
+        number,
+        `Line ${number} is for another scheduler; sbatch may translate it, here it is not read`,
+      );
+    } else noteIgnored(comment, number, notes);
+  });
+  return { components, neurarch, end, line };
+}
+
+/**
+ * The `#NEURARCH` lines alone, as `readScript` finds them: at submit time the filter hands over what sbatch made of
+ * the `#SBATCH` lines, and every submit waits for this.
+ */
+export function readDirectives(text: string): { readonly text: string; readonly line: number }[] {
+  const found: { text: string; line: number }[] = [];
+  eachComment(text, text.startsWith("\uFEFF") ? 1 : 0, (comment, line) => {
+    const ours = neurarchText(comment);
+    if (ours !== null) found.push({ text: ours, line });
+  });
+  return found;
+}
+
+/** What follows `#NEURARCH` in a comment that begins with it; else null. */
+function neurarchText(comment: string): string | null {
+  if (!comment.startsWith("#NEURARCH")) return null;
+  const rest = comment.slice("#NEURARCH".length);
+  return rest === "" || /^\s/.test(rest) ? rest.trim() : null;
+}
+
+/** Visits the comments of a script's head, up to the first command; says where that stands. */
+function eachComment(
+  text: string,
+  start: number,
+  visit: (comment: string, line: number) => void,
+): { end: number; line: number } {
   let at = start;
   let line = 0;
   while (at < text.length) {
@@ -80,24 +122,11 @@ function readHeader(text: string, start: number, notes: ScriptNotes): Header {
     const end = newline < 0 ? text.length : newline;
     const first = firstInk(text, at, end);
     const isComment = first < end && text.charCodeAt(first) === 35;
-    if (first < end && !isComment) return { components, neurarch, end: at, line };
-    if (isComment && end - first >= SHORTEST_DIRECTIVE) {
-      const directive = lineAt(text, at, end);
-      const sbatch = /^#(?:SBATCH|SLURM)/.exec(directive);
-      const ours = /^#NEURARCH(?=\s|$)/.exec(directive);
-      if (sbatch !== null) readSbatch(directive.slice(sbatch[0].length), line, components, notes);
-      else if (ours !== null) neurarch.push({ text: directive.slice(ours[0].length).trim(), line });
-      else if (/^#(?:PBS|BSUB)\s/.test(directive)) {
-        notes.add(
-          "foreign-directives",
-          line,
-          `Line ${line} is for another scheduler; sbatch may translate it, here it is not read`,
-        );
-      } else noteIgnored(directive, line, notes);
-    }
+    if (first < end && !isComment) return { end: at, line };
+    if (isComment && end - first >= SHORTEST_DIRECTIVE) visit(lineAt(text, at, end), line);
     at = end + 1;
   }
-  return { components, neurarch, end: text.length, line };
+  return { end: text.length, line };
 }
 
 /** Offset of the first character that is not blank, or `end`. */

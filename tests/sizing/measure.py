@@ -11,13 +11,6 @@ drawn at random are measured as they are. Recipes and lengths are drawn at rando
 import importlib.util, json, os, random, sys, tempfile, traceback
 
 
-class Fp32Lora(str):
-    """LoRA on an fp32 base without autocast: the measurer's flags cannot say it, its comparisons can."""
-    def __eq__(self, other):
-        return other in ("fp32", "lora-fp32")
-    __hash__ = str.__hash__
-
-
 def load(path):
     spec = importlib.util.spec_from_file_location("oracle", path)
     module = importlib.util.module_from_spec(spec)
@@ -53,7 +46,7 @@ def cases(rng, name, config, variants, count):
         changes[LAYER_KEYS.get(config["model_type"], "num_hidden_layers")] = rng.choice([1, 2, 4, 5])
         recipe = rng.choice(["amp-bf16", "bf16", "fp32", "lora", "lora", "lora-bf16", "lora-fp32"])
         lora = recipe.startswith("lora")
-        attentions = ["sdpa", "sdpa", "eager"] + ([] if "fp32" in recipe or config["model_type"] == "falcon" else ["flash"])
+        attentions = ["sdpa", "sdpa", "eager"] + ([] if recipe == "fp32" or config["model_type"] == "falcon" else ["flash"])
         case = dict(
             config=name, changes=changes, recipe=recipe,
             optimizer="fused" if rng.random() < 0.8 else "foreach",
@@ -98,13 +91,14 @@ def main():
     for raw, case in drawn(rng, sys.argv[2], count):
         with tempfile.NamedTemporaryFile("w", suffix=".json", delete=False) as f:
             json.dump(raw, f)
-        recipe = Fp32Lora("lora-fp32") if case["recipe"] == "lora-fp32" else case["recipe"]
+        # LoRA under autocast on a base loaded in fp32.
+        recipe, weights = ("lora", "fp32") if case["recipe"] == "lora-fp32" else (case["recipe"], None)
         masking._ignore_causal_mask_sdpa = skip_mask
         try:
             done = oracle.one_case(
                 f.name, [1, 2, 8], case["seq"], case["attention"], recipe, rank=case["lora_rank"] or 16,
                 targets=case["targets"] or "attn", checkpointing=case["checkpointing"], optimizer=case["optimizer"],
-                padding_mask=case["padding_mask"], real_first_step=False)
+                padding_mask=case["padding_mask"], weights=weights, real_first_step=False)
         except Exception:
             print("failed", json.dumps(case), traceback.format_exc().splitlines()[-1], file=sys.stderr)
             continue

@@ -118,6 +118,15 @@ describe("what is reported", () => {
       peakBytes(size("openai-community/gpt2", { precision: "fp32" }, 1024), 4),
     );
   });
+  test("LoRA with fp32 is an fp32 base under autocast: flash runs, and only the base weighs more", () => {
+    const model = "meta-llama/Llama-3.2-1B";
+    for (const attention of ["sdpa", "flash"] as const) {
+      const sizing = size(model, { precision: "fp32", loraRank: 16, attention });
+      expect([sizing.recipe.attention, sizing.notes]).toEqual([attention, []]);
+      const mixed = size(model, { loraRank: 16, attention });
+      expect(Math.abs(sizing.stateBytes - mixed.stateBytes - 2 * 1235814400)).toBeLessThan(1e6);
+    }
+  });
   test("more tokens than learned positions are said", () => {
     expect(size("openai-community/gpt2", {}, 2048).notes.join(" ")).toContain("1024 learned positions");
   });

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { environmentOptions } from "../../src/slurm/sbatch-env.ts";
 import { longOption, longOptionNames, shortOption } from "../../src/slurm/sbatch-options.ts";
-import { readScript } from "../../src/slurm/script.ts";
+import { readDirectives, readScript } from "../../src/slurm/script.ts";
 
 const HEAD = "#!/bin/bash\n";
 
@@ -276,4 +276,30 @@ describe("properties", () => {
       expect(script.notes.length).toBeLessThan(50);
     });
   }
+});
+
+test("the directives alone are those of the whole reading", () => {
+  const line = fc.constantFrom(
+    "#!/bin/bash",
+    "",
+    "  ",
+    "#NEURARCH model=a/b",
+    "#NEURARCH",
+    "#NEURARCHX y",
+    " #NEURARCH batch=1",
+    "#NEURARCH\tbatch=2",
+    "#SBATCH --gres=gpu:1",
+    "#SBATCH hetjob",
+    "# note",
+    "#",
+    "echo hi",
+    "#NEURARCH a=b\0c=d",
+    "#NEURARCH z=1\r",
+  );
+  fc.assert(
+    fc.property(fc.array(line, { maxLength: 12 }), fc.boolean(), (lines, mark) => {
+      const text = `${mark ? "\uFEFF" : ""}${lines.join("\n")}`;
+      expect(readDirectives(text)).toEqual([...readScript(text).neurarch]);
+    }),
+  );
 });

@@ -128,8 +128,9 @@ function slidingWindows(
  * classifier has one row a label.
  */
 export function headKind(architecture: string): "lm" | "none" | "classes" {
-  if (/For(Sequence|Token)Classification$/.test(architecture)) return "classes";
-  return /Model$/.test(architecture) && !/LMHeadModel$/.test(architecture) ? "none" : "lm";
+  if (architecture.endsWith("ForSequenceClassification") || architecture.endsWith("ForTokenClassification"))
+    return "classes";
+  return architecture.endsWith("Model") && !architecture.endsWith("LMHeadModel") ? "none" : "lm";
 }
 
 /** Labels of a classifier: `num_labels` decides, then `id2label`, then Hugging Face's two. */

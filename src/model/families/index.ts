@@ -1,37 +1,18 @@
 import type { ConfigReader } from "../config.ts";
 import type { FamilyReader } from "../family.ts";
-import { AUDIO } from "./audio.ts";
 import { withHead } from "./base.ts";
-import { BERTS } from "./bert.ts";
-import { DEBERTAS } from "./deberta.ts";
-import { DELTA_NETS } from "./delta-net.ts";
-import { DENSE_LAYER_NORM } from "./dense-layer-norm.ts";
-import { DENSE_RMS } from "./dense-rms.ts";
-import { FACTORISED } from "./electra.ts";
 import { falcon } from "./falcon.ts";
 import { gemma } from "./gemma.ts";
-import { MORE_GEMMA } from "./gemma-more.ts";
 import { gptNeox } from "./gpt-neox.ts";
 import { gpt2 } from "./gpt2.ts";
 import { granite } from "./granite.ts";
-import { graniteHybrid } from "./granite-hybrid.ts";
-import { lfm2 } from "./lfm2.ts";
 import { llama } from "./llama.ts";
-import { llama4Text } from "./llama4.ts";
-import { MAMBAS } from "./mamba.ts";
 import { mistral } from "./mistral.ts";
-import { LATENT } from "./mla.ts";
-import { modernbert } from "./modernbert.ts";
-import { MOE } from "./moe-families.ts";
-import { multimodalFamilies } from "./multimodal-families.ts";
-import { nemotronH } from "./nemotron-h.ts";
 import { olmo2 } from "./olmo2.ts";
 import { opt } from "./opt.ts";
 import { phi3 } from "./phi3.ts";
 import { qwen2, qwen3 } from "./qwen.ts";
-import { SEQ2SEQ } from "./seq2seq.ts";
 import { starcoder2 } from "./starcoder2.ts";
-import { VISION } from "./vision.ts";
 
 /** The families whose activations were measured; the others borrow the nearest of these. */
 const DENSE: readonly FamilyReader[] = [
@@ -57,36 +38,20 @@ function headed(reader: FamilyReader): FamilyReader {
 let table: Map<string, FamilyReader> | null = null;
 
 function build(): Map<string, FamilyReader> {
+  // Evaluated at first use, and at once: most submits name a dense model and need none of these modules.
+  const { others } = require("./others.ts") as typeof import("./others.ts");
   const map = new Map<string, FamilyReader>();
-  const lookup = (type: string) => map.get(type) ?? null;
-  const readers = [
-    ...DENSE.map(headed),
-    ...DENSE_RMS,
-    ...DENSE_LAYER_NORM,
-    ...MORE_GEMMA,
-    ...MOE,
-    ...LATENT,
-    llama4Text,
-    ...DELTA_NETS,
-    lfm2,
-    nemotronH,
-    graniteHybrid,
-    ...MAMBAS,
-    ...BERTS,
-    ...FACTORISED,
-    modernbert,
-    ...DEBERTAS,
-    ...SEQ2SEQ,
-    ...AUDIO,
-    ...VISION,
-    ...multimodalFamilies(lookup),
-  ];
-  for (const reader of readers) for (const type of reader.types) map.set(type, reader);
+  const add = (reader: FamilyReader) => {
+    for (const type of reader.types) map.set(type, reader);
+  };
+  for (const reader of DENSE) add(headed(reader));
+  for (const reader of others((type) => map.get(type) ?? null)) add(reader);
   return map;
 }
 
 /** The reader for a `model_type`; null when the family is not known by name. */
 export function familyReader(type: string): FamilyReader | null {
+  for (const reader of DENSE) if (reader.types.includes(type)) return headed(reader);
   table ??= build();
   return table.get(type) ?? null;
 }

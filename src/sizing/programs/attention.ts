@@ -1,12 +1,11 @@
 import type { DecoderShape } from "../../model/types.ts";
-import type { Value } from "../memory.ts";
 import { FP32, type Ops } from "../ops.ts";
 import type { Tensor } from "../tape.ts";
 import { type AttentionMode, type Context, type Projection, project, projection } from "./context.ts";
 import { type EagerStyle, eager } from "./eager.ts";
 import { type Heads, repeated, repeatedHeads, scaledDotProduct } from "./kernels.ts";
 import { type Norm, norm, normalize } from "./norms.ts";
-import { type Rotary, rotate, sliced } from "./rotary.ts";
+import { part, type Rotary, rotate, sliced } from "./rotary.ts";
 
 export interface Attention {
   readonly shape: DecoderShape;
@@ -68,7 +67,8 @@ export function attend(
     };
     const out = core(ops, q, k, value, mask, heads, mode, shape, x.width);
     const result = project(ops, out, layer.output);
-    ops.drop(out, q, k, value, ...held);
+    ops.drop(out, q, k, value);
+    ops.drop(held);
     return result;
   });
 }
@@ -108,7 +108,7 @@ function parts(ops: Ops, x: Tensor, layer: Attention, rotary: Rotary | null, mod
     key = replaced(ops, key, (t) => ops.reordered(t));
   }
   if (byHead) value = replaced(ops, value, (t) => ops.reordered(t));
-  return { query, key, value, held: [] as Value[], tokenMajor: true };
+  return { query, key, value, held: null, tokenMajor: true };
 }
 
 /** `f(x)` in the place of `x`. */
@@ -131,30 +131,20 @@ function fusedParts(ops: Ops, x: Tensor, layer: Attention, rotary: Rotary | null
       Tensor,
       Tensor,
     ];
-    return { query, key, value, held: [fused] as Value[], tokenMajor: true };
+    return { query, key, value, held: fused, tokenMajor: true };
   }
   if (shape.fusedSplit === "shared-index") return sharedParts(ops, fused, shape);
   // One split: gradients are concatenated; by head where the split ran on a transposed view (gpt_neox).
   const whole = rotary === null ? ops.alias(fused) : ops.reordered(fused);
   const [query, key, value] = split(ops, whole, fractions) as [Tensor, Tensor, Tensor];
   ops.drop(whole);
-  return { query, key, value, held: [fused] as Value[], tokenMajor: true };
+  return { query, key, value, held: fused, tokenMajor: true };
 }
 
 /** `x.split(...)` as views; the gradients are concatenated. */
 export function split(ops: Ops, x: Tensor, fractions: readonly number[]): Tensor[] {
-  const node = ops.node([x], [], ([first]) => [ops.tensor(x.fixed, x.per, first!.width)], fractions.length);
-  return fractions.map((fraction, slot) => {
-    ops.retain(x.storage);
-    return {
-      storage: x.storage,
-      fixed: Math.round(x.fixed * fraction),
-      per: Math.round(x.per * fraction),
-      width: x.width,
-      node,
-      slot,
-    };
-  });
+  const node = ops.node([x], [], (first) => [ops.like(x, first.width)], fractions.length);
+  return fractions.map((fraction, slot) => ({ ...part(ops, x, fraction), node, slot }));
 }
 
 /** falcon: queries are a slice; shared keys and values are indexed (a copy), and with groups expanded to all heads. */
@@ -162,7 +152,7 @@ function sharedParts(ops: Ops, fused: Tensor, shape: DecoderShape) {
   const total = shape.heads + 2 * shape.kvHeads;
   const indexed = () => {
     const out = ops.tensor(0, Math.round((fused.per * shape.kvHeads) / total), fused.width);
-    return ops.custom(out, [fused], [], ([g]) => [ops.tensor(0, fused.per, g!.width)]);
+    return ops.record(out, [fused], [], (grad) => [ops.tensor(0, fused.per, grad.width)]);
   };
   let query = sliced(ops, fused, shape.heads / total);
   let key = indexed();
@@ -172,7 +162,7 @@ function sharedParts(ops: Ops, fused: Tensor, shape: DecoderShape) {
     value = replaced(ops, value, (t) => repeated(ops, t, shape.heads / shape.kvHeads));
     query = replaced(ops, query, (t) => ops.copy(t));
   }
-  return { query, key, value, held: [fused] as Value[], tokenMajor: true };
+  return { query, key, value, held: fused, tokenMajor: true };
 }
 
 function core(

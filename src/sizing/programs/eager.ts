@@ -62,7 +62,8 @@ export function eager(
   const out = matrices(ops, probabilities, v, query.per, false, heads.valuesTokenMajor && copies);
   const copied = ops.copy(out);
   ops.returned = probabilities;
-  ops.drop(out, k, v, ...held);
+  ops.drop(out, k, v);
+  ops.dropAll(held);
   return copied;
 }
 

@@ -1,4 +1,3 @@
-import type { Value } from "../memory.ts";
 import { FP32, HALF, type Ops } from "../ops.ts";
 import type { Tensor } from "../tape.ts";
 
@@ -27,15 +26,16 @@ function up(n: number, multiple: number): number {
  */
 export function repeatedHeads(ops: Ops, x: Tensor, heads: number, times: number): Tensor {
   if (heads > 1 || times === 1) return repeated(ops, x, times);
-  ops.retain(x.storage);
-  return ops.record({ ...x, per: x.per * times }, [x], [], ([g]) => [ops.tensor(0, x.per, g!.width)]);
+  return ops.record(ops.view(x, x.fixed, x.per * times), [x], [], (grad) => [
+    ops.tensor(0, x.per, grad.width),
+  ]);
 }
 
 /** Repeats keys or values for the query heads that share them, as a copy ordered by head. */
 export function repeated(ops: Ops, x: Tensor, times: number): Tensor {
   if (times === 1) return ops.alias(x);
   const out = ops.tensor(0, x.per * times, x.width);
-  return ops.record(out, [x], [], ([g]) => [ops.tensor(0, x.per, g!.width)]);
+  return ops.record(out, [x], [], (grad) => [ops.tensor(0, x.per, grad.width)]);
 }
 
 /**
@@ -70,29 +70,30 @@ export function scaledDotProduct(
   }
 }
 
-function like(ops: Ops, of: Value): Value {
-  return ops.tensor(of.fixed, of.per, of.width);
-}
-
 /** Pads heads to a multiple of 8, as the flash kernel wants them. */
 function padded(ops: Ops, x: Tensor, size: number): Tensor {
   const wide = up(size, 8);
   if (wide === size) return ops.alias(x);
   const out = ops.tensor(0, Math.round((x.per / size) * wide), x.width);
-  return ops.record(out, [x], [], ([g]) => [ops.tensor(0, x.per, g!.width)]);
+  return ops.record(out, [x], [], (grad) => [ops.tensor(0, x.per, grad.width)]);
+}
+
+/** What an attention kernel saves: its operands, its result and the sums of its rows. */
+function heldBy(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | null, out: Tensor, sums: Tensor) {
+  return [q.storage, k.storage, v.storage, bias?.storage ?? null, out.storage, sums.storage];
 }
 
 function flash(ops: Ops, query: Tensor, key: Tensor, value: Tensor, heads: Heads): Tensor {
   const q = padded(ops, query, heads.size);
   const k = padded(ops, key, heads.size);
   const v = padded(ops, value, heads.size);
-  const out = like(ops, q);
+  const out = ops.like(q);
   const sums = ops.tensor(0, heads.queries * ops.tokens, FP32);
   const rows = heads.queries * up(ops.tokens, 128);
   const size = up(heads.size, 8);
   const expanded = heads.queries === heads.keys ? 0 : 2 * heads.queries * ops.tokens * size * q.width;
-  const result = ops.custom(out, [q, k, v], [q, k, v, out, sums], () => {
-    const grads = [like(ops, q), like(ops, k), like(ops, v)];
+  const result = ops.record(out, [q, k, v], heldBy(q, k, v, null, out, sums), () => {
+    const grads = [ops.like(q), ops.like(k), ops.like(v)];
     // The kernel's own row sums and fp32 accumulator of dq; dk and dv of shared heads before they are summed.
     ops.workspace(0, rows * (4 + 4 * up(size, 32)) + expanded);
     return grads;
@@ -103,10 +104,10 @@ function flash(ops: Ops, query: Tensor, key: Tensor, value: Tensor, heads: Heads
 
 function efficient(ops: Ops, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | null, heads: Heads): Tensor {
   const bias = mask === null ? null : additive(ops, mask, q.width);
-  const out = like(ops, q);
+  const out = ops.like(q);
   const sums = ops.tensor(0, heads.queries * up(ops.tokens, 32), FP32);
-  const result = ops.custom(out, [q, k, v], [q, k, v, bias, out, sums], () => {
-    const grads = [like(ops, q), like(ops, k), like(ops, v)];
+  const result = ops.record(out, [q, k, v], heldBy(q, k, v, bias, out, sums), () => {
+    const grads = [ops.like(q), ops.like(k), ops.like(v)];
     const rows = heads.queries * ops.tokens;
     ops.workspace(0, rows * 4 + (q.width === HALF ? rows * heads.size * 4 : 0));
     return grads;

@@ -17,12 +17,11 @@ export interface Layer {
 
 export function layer(context: Context, norms: number): Layer {
   const { shape } = context;
-  return {
-    shape,
-    attention: attention(context),
-    feedForward: feedForward(context),
-    norms: Array.from({ length: norms }, () => norm(context, shape.norm, shape.hidden)),
-  };
+  const block = attention(context);
+  const mlp = feedForward(context);
+  const made: Norm[] = [];
+  while (made.length < norms) made.push(norm(context, shape.norm, shape.hidden));
+  return { shape, attention: block, feedForward: mlp, norms: made };
 }
 
 /** One decoder layer: `x` is borrowed, the result owned. */

@@ -41,32 +41,32 @@ export function rotate(
   return back;
 }
 
+/** A fraction of the features of `x`, as a view without history. */
+export function part(ops: Ops, x: Tensor, fraction: number): Tensor {
+  return ops.view(x, Math.round(x.fixed * fraction), Math.round(x.per * fraction));
+}
+
 /** A slice is a view; its backward writes into zeros of the whole. */
 export function sliced(ops: Ops, x: Tensor, fraction: number): Tensor {
-  ops.retain(x.storage);
-  const part = { ...x, fixed: Math.round(x.fixed * fraction), per: Math.round(x.per * fraction) };
-  return ops.record(part, [x], [], ([g]) => [ops.tensor(x.fixed, x.per, g!.width)]);
+  return ops.record(part(ops, x, fraction), [x], [], (grad) => [ops.like(x, grad.width)]);
 }
 
 function rotateHalf(ops: Ops, x: Tensor): Tensor {
   const first = sliced(ops, x, 0.5);
   const second = sliced(ops, x, 0.5);
   const negated = ops.scaled(second);
-  const whole = ops.tensor(x.fixed, x.per, x.width);
-  const half = (g: { readonly storage: Tensor["storage"]; readonly width: number }) => {
-    ops.retain(g.storage);
-    return { storage: g.storage, fixed: x.fixed / 2, per: x.per / 2, width: g.width };
-  };
-  const out = ops.record(whole, [negated, first], [], ([g]) => [half(g!), half(g!)]);
+  const out = ops.record(ops.like(x), [negated, first], [], (grad) => [
+    ops.view(grad, x.fixed / 2, x.per / 2),
+    ops.view(grad, x.fixed / 2, x.per / 2),
+  ]);
   ops.drop(first, second, negated);
   return out;
 }
 
 function concatenated(ops: Ops, like: Tensor, a: Tensor, b: Tensor | null): Tensor {
-  const whole = ops.tensor(like.fixed, like.per, Math.max(a.width, b?.width ?? 0));
-  const part = (g: { readonly storage: Tensor["storage"]; readonly width: number }, of: Tensor) => {
-    ops.retain(g.storage);
-    return { storage: g.storage, fixed: of.fixed, per: of.per, width: g.width };
-  };
-  return ops.record(whole, [a, b], [], ([g]) => [part(g!, a), b === null ? null : part(g!, b)]);
+  const whole = ops.like(like, Math.max(a.width, b?.width ?? 0));
+  return ops.record(whole, [a, b], [], (grad) => [
+    ops.view(grad, a.fixed, a.per),
+    b === null ? null : ops.view(grad, b.fixed, b.per),
+  ]);
 }

@@ -25,7 +25,8 @@ export function rotaryOf({ ops, shape }: Context, embedded: Tensor): Rotary | nu
 
 /** The masks of a forward: one for all full layers and one for all windowed ones, made when first needed. */
 export class Masks {
-  private readonly made = new Map<boolean, Tensor>();
+  private ofFull: Tensor | null = null;
+  private ofWindowed: Tensor | null = null;
 
   constructor(
     private readonly context: Context,
@@ -44,9 +45,12 @@ export class Masks {
     const masked = implementation !== "flash" && needed;
     const mode: AttentionMode = { implementation, masked };
     if (!masked) return { mask: null, mode };
-    const mask = this.made.get(windowed) ?? this.make();
-    this.made.set(windowed, mask);
-    return { mask, mode };
+    if (windowed) {
+      this.ofWindowed ??= this.make();
+      return { mask: this.ofWindowed, mode };
+    }
+    this.ofFull ??= this.make();
+    return { mask: this.ofFull, mode };
   }
 
   /** Bool for sdpa, and without padding one for all samples; numbers of the embedding's dtype for eager and ALiBi. */
@@ -61,6 +65,6 @@ export class Masks {
   }
 
   drop(): void {
-    this.context.ops.drop(...this.made.values());
+    this.context.ops.drop(this.ofFull, this.ofWindowed);
   }
 }

@@ -1,0 +1,45 @@
+import type { FamilyReader } from "../family.ts";
+import { AUDIO } from "./audio.ts";
+import { BERTS } from "./bert.ts";
+import { DEBERTAS } from "./deberta.ts";
+import { DELTA_NETS } from "./delta-net.ts";
+import { DENSE_LAYER_NORM } from "./dense-layer-norm.ts";
+import { DENSE_RMS } from "./dense-rms.ts";
+import { FACTORISED } from "./electra.ts";
+import { MORE_GEMMA } from "./gemma-more.ts";
+import { graniteHybrid } from "./granite-hybrid.ts";
+import { lfm2 } from "./lfm2.ts";
+import { llama4Text } from "./llama4.ts";
+import { MAMBAS } from "./mamba.ts";
+import { LATENT } from "./mla.ts";
+import { modernbert } from "./modernbert.ts";
+import { MOE } from "./moe-families.ts";
+import { multimodalFamilies } from "./multimodal-families.ts";
+import { nemotronH } from "./nemotron-h.ts";
+import { SEQ2SEQ } from "./seq2seq.ts";
+import { VISION } from "./vision.ts";
+
+/** The families beside the measured dense ones. `lookup` finds the reader of a part, such as a text model. */
+export function others(lookup: (type: string) => FamilyReader | null): readonly FamilyReader[] {
+  return [
+    ...DENSE_RMS,
+    ...DENSE_LAYER_NORM,
+    ...MORE_GEMMA,
+    ...MOE,
+    ...LATENT,
+    llama4Text,
+    ...DELTA_NETS,
+    lfm2,
+    nemotronH,
+    graniteHybrid,
+    ...MAMBAS,
+    ...BERTS,
+    ...FACTORISED,
+    modernbert,
+    ...DEBERTAS,
+    ...SEQ2SEQ,
+    ...AUDIO,
+    ...VISION,
+    ...multimodalFamilies(lookup),
+  ];
+}
