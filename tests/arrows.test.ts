@@ -63,7 +63,7 @@ function filesUnder(folder: string): string[] {
 
 function importsOf(text: string): string[] {
   const found = text.matchAll(
-    /(?:^|\n)\s*(?:import|export)\b[^;'"]*?from\s*["']([^"']+)["']|import\s*\(\s*["']([^"']+)["']|(?:^|\n)\s*import\s+["']([^"']+)["']/g,
+    /(?:^|\n)\s*(?:import|export)\b[^;'"]*?from\s*["']([^"']+)["']|(?:import|require)\s*\(\s*["']([^"']+)["']|(?:^|\n)\s*import\s+["']([^"']+)["']/g,
   );
   return [...found].map((match) => match[1] ?? match[2] ?? match[3] ?? "");
 }

@@ -99,7 +99,11 @@ export async function judgeTask(job: TaskJob, settings: Settings, size: SizeJob)
     task: job.name,
     closed,
     decision: closed ? "refuse" : result.decision,
-    messages: [...messagesOf(result, request, telling), ...notes],
+    messages: [
+      ...messagesOf(result, request, telling),
+      ...(telling.sizing?.cautions ?? []).map(noteLine),
+      ...notes,
+    ],
     request,
     result,
     reason: null,

@@ -26,11 +26,13 @@ export function sizeStructure(
     });
   }
   const notes = [...structure.notes];
+  const cautions: string[] = [];
   const { sized, note } = asSized(recipe, shape);
   if (note !== null) notes.push(note);
   if (shape.positionRows > 0 && structure.contextTokens !== null && seqLen > structure.contextTokens) {
-    notes.push(`The model has ${structure.contextTokens} learned positions; ${seqLen} tokens do not run.`);
+    cautions.push(`The model has ${structure.contextTokens} learned positions; ${seqLen} tokens do not run.`);
   }
+  notes.push(...cautions);
   const plan = planOf(sized);
   const step = trainingStep(shape, plan, seqLen, structure.paramsOutside);
   const around = { shape, plan, tokens: seqLen };
@@ -58,6 +60,7 @@ export function sizeStructure(
     moments,
     assumed: [...structure.assumed, ...unmeasured(sized), ...unmeasuredWith(sized, shape)],
     notes,
+    cautions,
   });
 }
 

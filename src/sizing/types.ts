@@ -47,6 +47,8 @@ export interface Sizing {
   /** What was assumed, a sentence each; empty = everything measured for this family and recipe. */
   readonly assumed: readonly string[];
   readonly notes: readonly string[];
+  /** Of `notes` those that a user has to hear whatever the verdict: the run itself will fail. */
+  readonly cautions?: readonly string[];
 }
 
 /** A job that cannot be sized: a machine reason and one sentence. */

@@ -139,3 +139,10 @@ describe("what SkyPilot's own ways of asking bring", () => {
     expect(err).not.toContain("rewrote");
   });
 });
+
+test("a sequence longer than the model's learned positions is told whatever the verdict", async () => {
+  const { out } = await run("judge --model gpt2 --request T4:1 --batch 1 --seq-len 4096 --json".split(" "));
+  expect(JSON.parse(out).messages).toEqual([
+    "Neurarch: The model has 1024 learned positions; 4096 tokens do not run.",
+  ]);
+});
