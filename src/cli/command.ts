@@ -31,6 +31,8 @@ export interface Command {
   readonly args: ArgsDef;
   /** Flags that may be given several times. */
   readonly repeatable?: readonly string[];
+  /** What to do about a word that is no flag, where the command takes none. */
+  readonly strayHint?: string;
   /** Flags that may stand without a value (Slurm's `--exclusive`). */
   readonly bare?: readonly string[];
   /** Shown first in the help: a command line and what it does. */

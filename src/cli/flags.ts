@@ -51,6 +51,10 @@ export const SITE_FLAGS = {
   },
   "default-gpu-type": { type: "string", valueHint: "TYPE", description: "what an untyped gpu:N means here" },
   headroom: { type: "string", valueHint: "X", description: "need = peak x this (1.15)" },
+  "hours-from-time": {
+    type: "boolean",
+    description: "Slurm's --time stands in where the job names no hours",
+  },
   mutate: { type: "boolean", description: "rewrite an over-request to the cheapest that holds the job" },
   "fail-closed": { type: "boolean", description: "refuse when we cannot answer, instead of admitting" },
   sizing: { type: "enum", options: [...SIZINGS], description: "where the size comes from (auto)" },

@@ -13,7 +13,7 @@ import type { Command, ParsedWords } from "./command.ts";
 export function parseStrict(
   rawWords: readonly string[],
   args: ArgsDef,
-  manners: Pick<Command, "repeatable" | "bare"> = {},
+  manners: Pick<Command, "repeatable" | "bare" | "strayHint"> = {},
 ): ParsedWords {
   const values: Record<string, string> = {};
   const lists: Record<string, string[]> = {};
@@ -70,7 +70,7 @@ export function parseStrict(
       "usage",
       `\`${words[positionals.length]}\` is not expected here`,
       positionals.length === 0
-        ? "This command takes flags only; `--help` lists them."
+        ? (manners.strayHint ?? "This command takes flags only; `--help` lists them.")
         : "One such word is taken; quote it if it has blanks.",
     );
   }

@@ -32,7 +32,7 @@ export function readValue(
       return readCount(value, form, `a whole number from 1 to ${grouped(form.most)}`);
     case "rank":
       if (value.toLowerCase() === "none") return ok(null);
-      return readCount(value, form, `none or a whole number from 1 to ${grouped(form.most)}`);
+      return readRank(value, form, `none or a whole number from 1 to ${grouped(form.most)}`);
     case "hours":
       return readHours(value, form);
     case "choice":
@@ -70,6 +70,15 @@ function readCount(
   return fail({ fault: faultOf(value, wanted), write: form.example });
 }
 
+/** As a count; 0 is probably meant as "no LoRA". */
+function readRank(
+  value: string,
+  form: Extract<ValueForm, { most: number }>,
+  wanted: string,
+): Result<number, ValueFault> {
+  return value === "0" ? fail({ fault: faultOf(value, wanted), write: "none" }) : readCount(value, form, wanted);
+}
+
 function readHours(value: string, form: Extract<ValueForm, { most: number }>): Result<number, ValueFault> {
   const hours = /^(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})(?:[eE][+-]?\d{1,3})?$/.test(value)
     ? Number(value)
@@ -85,10 +94,15 @@ function readChoice(value: string, values: readonly string[]): Result<string, Va
   const asked = value.toLowerCase();
   const found = values.find((known) => known === asked);
   if (found !== undefined) return ok(found);
-  return fail({
-    fault: faultOf(value, `one of ${values.join(", ")}`),
-    write: nearest(value, values) ?? values[0]!,
-  });
+  return fail({ fault: faultOf(value, `one of ${values.join(", ")}`), write: meant(asked, values) });
+}
+
+/** What a choice was probably meant to be: `on` of `none` and `full` is `full`, `fp16` is the one that ends in it. */
+function meant(asked: string, values: readonly string[]): string {
+  const [first = "", second = first] = values;
+  if (values.length === 2 && ["on", "true", "yes", "1"].includes(asked)) return second;
+  const ending = asked === "" ? undefined : values.find((value) => value.endsWith(`-${asked}`));
+  return ending ?? nearest(asked, values) ?? first;
 }
 
 function readSwitch(value: string): Result<boolean, ValueFault> {

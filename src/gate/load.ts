@@ -21,9 +21,18 @@ export async function loadSettings(flags: SettingFlags): Promise<Settings> {
   const { values, switches } = flags;
   const site = await readSiteFile(values.config);
   const file = async (flag: string, fromSite: string | Record<string, unknown> | undefined) => {
-    const given = values[flag] ?? fromSite;
-    if (given === undefined) return null;
-    return typeof given === "string" ? readJsonObject(given, `--${flag}`) : given;
+    const given = values[flag];
+    if (given !== undefined) return readJsonObject(given, `--${flag}`);
+    if (typeof fromSite !== "string") return fromSite ?? null;
+    const key = `\`${flag.replaceAll("-", "_")}\` of the site file`;
+    if (!fromSite.startsWith("/")) {
+      throw new GateError(
+        "settings-invalid",
+        `${key} is ${fromSite}, a path that starts in the user's folder`,
+        "Write the whole path, beginning with /.",
+      );
+    }
+    return readJsonObject(fromSite, key);
   };
   const partitionMap = await file("partition-map", site.partition_map);
   return {

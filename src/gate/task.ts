@@ -63,7 +63,7 @@ export async function judgeTask(job: TaskJob, settings: Settings, size: SizeJob)
   if (job.notTraining !== null) return aside("not-training", job.notTraining);
   if (request.candidates.length === 0) return aside("no-accelerator", "no accelerator is asked for.");
   if (reading.kind === "none") {
-    const outcome = aside("no-model", "the job names no model.");
+    const outcome = aside("no-model", `the job names no model. ${job.words.namingModel}`);
     // A note may say the same already, and where.
     return notes.some((note) => note.endsWith("not judged.")) ? { ...outcome, messages: notes } : outcome;
   }

@@ -1,8 +1,16 @@
 import type { Words } from "../render/types.ts";
 import { optionOf, type SlurmOptions } from "../request/slurm-options.ts";
 
-export const SKYPILOT_WORDS: Words = { requestField: "`accelerators:`", batchField: "`NEURARCH_BATCH`" };
-export const PLAIN_WORDS: Words = { requestField: "--request", batchField: "--batch" };
+export const SKYPILOT_WORDS: Words = {
+  requestField: "`accelerators:`",
+  batchField: "`NEURARCH_BATCH`",
+  namingModel: "Add NEURARCH_MODEL under `envs:`.",
+};
+export const PLAIN_WORDS: Words = {
+  requestField: "--request",
+  batchField: "--batch",
+  namingModel: "Add --model ID.",
+};
 
 /** The option a Slurm job wrote its GPUs in, in the order they outrank each other in a message. */
 const REQUEST_OPTIONS = [
@@ -24,5 +32,6 @@ export function slurmWords(options: SlurmOptions, factsFromEnvironment: boolean)
   return {
     requestField: `--${used ?? "gres"}`,
     batchField: factsFromEnvironment ? "`NEURARCH_BATCH`" : "batch= in #NEURARCH",
+    namingModel: "Add a line #NEURARCH model=ID at the top of the script.",
   };
 }

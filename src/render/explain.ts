@@ -28,7 +28,7 @@ export function explain(explained: Explained, width = USUAL_WIDTH): string {
     `The peak is the largest of the moments below: ${oneDecimal(peak / GB)} GB; ` +
       `x ${headroom} headroom it needs ${oneDecimal((peak * headroom) / GB)} GB.`,
     ...momentTerms(sizing, batch).flatMap(momentLines),
-    ...origins(explained.facts ?? null),
+    ...origins(explained.facts ?? null, sizing),
     "",
     INCLUDED,
     ...[...sizing.assumed.map((text) => `Assumed: ${text}`), ...sizing.notes.map((text) => `Note: ${text}`)],
@@ -75,10 +75,11 @@ const KEYS: readonly (readonly [FactKey, string])[] = [
   ["paddingMask", "padding-mask"],
 ];
 
-function origins(facts: JobFacts | null): string[] {
+function origins(facts: JobFacts | null, sizing: Sizing): string[] {
   if (facts === null) return [];
   const rows = KEYS.map(([key, name]) => {
-    const { value, from } = facts[key];
+    const { from } = facts[key];
+    const value = facts[key].value ?? (key === "seqLen" ? sizing.seqLen : null);
     const told =
       value === null ? "-" : typeof value === "boolean" ? (value ? "on" : "off") : cut(String(value));
     return `  ${name.padEnd(14)}${told}  (${originOf(from)})`;
@@ -93,7 +94,9 @@ export function originOf(from: Origin): string {
     case "flag":
       return `flag ${from.name}`;
     case "env":
-      return `${from.name} in the environment${line}`;
+      return from.line === undefined
+        ? `${from.name} in the environment`
+        : `${from.name} among the task's envs${line}`;
     case "label":
       return `resource label ${from.name}${line}`;
     case "directive":

@@ -51,7 +51,7 @@ function figures(form: WrittenForm, name: string, telling: Telling): string[] {
     const largest = verdict.largestBatch;
     rows.push([
       "batch",
-      `${telling.facts.batch.value} per device; ${largest === null ? "no batch fits" : `up to ${largest} fits`}`,
+      `${telling.facts.batch.value} per device${telling.facts.batch.from.kind === "default" ? " (the default)" : ""}; ${largest === null ? "no batch fits" : `up to ${largest} fits`}`,
     ]);
   }
   const smallest = verdict.smallestCard ?? verdict.smallestRequest;
@@ -81,6 +81,8 @@ export function humanSizing(sizing: Sizing, batch: number, headroom: number, wid
   const force = lineAt(sizing, batch);
   const peak = peakBytes(sizing, batch);
   const amount = (bytes: number) => `${oneDecimal(bytes / GB)} GB`.padStart(12);
+  const small = (bytes: number) =>
+    bytes < 1e8 ? `${oneDecimal(bytes / 1e6)} MB`.padStart(12) : amount(bytes);
   const lines = [
     `${cut(sizing.model)}: ${oneDecimal(peak / GB)} GB at batch ${batch}, ${sizing.seqLen} tokens`,
     `  ${describe(sizing)}`,
@@ -90,11 +92,11 @@ export function humanSizing(sizing: Sizing, batch: number, headroom: number, wid
     `  with headroom ${amount(peak * headroom)}  x ${headroom}`,
     `  state         ${amount(sizing.stateBytes)}  ${stateWords(sizing)}`,
     `  floor         ${amount(sizing.floorBytes)}  whatever the batch`,
-    `  a sample      ${amount(force.perSampleBytes)}  more for each further one`,
+    `  a sample      ${small(force.perSampleBytes)}  more for each further one`,
   ];
   const notes = [
     ...sizing.assumed.map((text) => `Assumed: ${text}`),
-    ...sizing.notes.map((text) => `Note: ${text}`),
+    ...(sizing.cautions ?? []),
     INCLUDED,
   ].map(printable);
   return `${[...lines.flatMap((text) => hang(text, width)), ...notes.flatMap((text) => ["", ...wrap(text, Math.max(width, NARROWEST))])].join("\n")}\n`;

@@ -1,6 +1,6 @@
 import type { GpuRequest } from "../request/types.ts";
 import { formsOf } from "../verdict/decide.ts";
-import type { Decision, RequestVerdict } from "../verdict/types.ts";
+import type { Decision, Judged, RequestVerdict } from "../verdict/types.ts";
 import { representative } from "./messages.ts";
 import { labelOf } from "./parts.ts";
 import { submittedAnyway } from "./sentence.ts";
@@ -53,20 +53,21 @@ export function filterLines(told: {
   return `${lines.join("\n")}\n`;
 }
 
-const WORDS: Readonly<Record<Decision, string>> = {
-  allow: "allowed",
-  warn: "warned",
-  refuse: "refused",
-  rewrite: "rewritten",
-  unjudged: "unjudged",
+const WORDS: Readonly<Record<Judged["reason"], string>> = {
+  fits: "fits",
+  "too-small": "does-not-fit",
+  "over-cost-cap": "over-cost-cap",
+  "over-requested": "over-requested",
+  borderline: "borderline",
 };
 
-/** `neurarch:refused need=297.9GB on a10g:1`, for the job's comment; null where nothing was judged. */
+/** `neurarch:does-not-fit need=297.9GB on a10g:1`, for the job's comment; null where nothing was judged. */
 export function commentOf(result: RequestVerdict, request: GpuRequest, telling: Telling): string | null {
   const forms = formsOf(result.verdicts, request, telling.settings.table);
   const form = forms.find((one) => one.decision === result.decision) ?? forms[0];
   if (form === undefined) return null;
   const verdict = representative(form);
   const need = verdict.kind === "judged" ? ` need=${oneDecimal(verdict.needGb)}GB` : ` (${verdict.reason})`;
-  return `neurarch:${WORDS[result.decision]}${need} on ${cut(labelOf(verdict), 60)}`;
+  const word = verdict.kind === "judged" ? WORDS[verdict.reason] : "not-judged";
+  return `neurarch:${word}${need} on ${cut(labelOf(verdict), 60)}`;
 }

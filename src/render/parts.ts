@@ -98,6 +98,13 @@ export function batchSentence(verdict: Judged, telling: Telling): string | null 
   return `No batch fits ${label}: ${sample} already needs ${oneDecimal(verdict.oneSampleNeedGb)} GB${each}.`;
 }
 
+/** More cards than a node usually has are said as nodes too: ` (H200:8 on 4 nodes)`. */
+function onNodes({ accelerator, count }: CardCount): string {
+  if (count <= CARDS_A_NODE || count % CARDS_A_NODE !== 0) return "";
+  return ` (${spelled({ accelerator, count: CARDS_A_NODE })} on ${count / CARDS_A_NODE} nodes)`;
+}
+const CARDS_A_NODE = 8;
+
 /** The smallest card or request that holds the job as asked. */
 export function smallestSentence(verdict: Judged): string {
   const { smallestCard, smallestRequest, totalCards, globalBatch, pooled } = verdict;
@@ -110,7 +117,7 @@ export function smallestSentence(verdict: Judged): string {
   if (smallestRequest !== null) {
     return (
       `No single card holds it; the smallest request that does is ${spelled(smallestRequest)}, ` +
-      `sharded (FSDP or ZeRO-3) ${same}.`
+      `sharded (FSDP or ZeRO-3) ${same}${onNodes(smallestRequest)}.`
     );
   }
   if (verdict.candidate.card.slice) return "No single card holds it.";

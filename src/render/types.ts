@@ -8,6 +8,8 @@ export interface Words {
   readonly requestField: string;
   /** Where the batch is written: "`NEURARCH_BATCH`", "batch= in #NEURARCH". */
   readonly batchField: string;
+  /** How a job names its model, for one that names none: "Write #NEURARCH model=ID into the script". */
+  readonly namingModel: string;
 }
 
 /** What the sentences on a verdict are told from. */

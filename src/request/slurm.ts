@@ -96,7 +96,7 @@ function untypedOf(
     return typedOf(type, total, nodes, card, table);
   }
   const asked = spread("gpu", total, nodes);
-  const message = `${asked.label} names no GPU type, and the site says none for it (a default type or a partition map).`;
+  const message = `${asked.label} names no GPU type, and the site says none for it (a default type or a partition map). Name one, as in gpu:h100:1.`;
   return { ...asked, reason: "untyped-gpu", message };
 }
 

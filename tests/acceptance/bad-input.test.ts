@@ -235,7 +235,7 @@ const REFUSALS: readonly (readonly [name: string, args: string, exit: number, li
     "a word for a choice",
     "judge --model gpt2 --request T4:1 --precision fp16",
     2,
-    'judge: --precision: "fp16" is not one of amp-bf16, bf16, amp-fp16, fp32; write --precision amp-bf16, say.',
+    'judge: --precision: "fp16" is not one of amp-bf16, bf16, amp-fp16, fp32; write --precision amp-fp16, say.',
   ],
   [
     "a site file that is no TOML",
@@ -317,4 +317,38 @@ describe("judge", () => {
       hint: WHERE,
     });
   });
+});
+
+describe("a flag that would be ignored is a usage error", () => {
+  const rows: readonly (readonly [args: string, message: string])[] = [
+    [
+      "judge --slurm D/eight.sbatch --gpus h100:2",
+      "--gpus goes with --skypilot only. Leave it out, or judge with --skypilot.",
+    ],
+    [
+      "judge --skypilot D/task.yaml --nodes 4",
+      "--nodes goes with --request only. Leave it out, or judge with --request.",
+    ],
+    [
+      "judge --skypilot D/task.yaml --read-env",
+      "--read-env goes with --slurm only. Leave it out, or judge with --slurm.",
+    ],
+    [
+      "judge --skypilot D/task.yaml --rewrite --batch 1",
+      "--batch changes what is judged and not the file, so a rewrite would not hold. Put it into the file.",
+    ],
+    [
+      "judge D/task.yaml",
+      "`D/task.yaml` is not expected here. Name a task file with --skypilot FILE, a batch script with --slurm FILE.",
+    ],
+  ];
+  for (const [args, message] of rows) {
+    test(args, async () => {
+      const ran = await run(args.replaceAll("D/", `${folder}/`).split(" "));
+      expect({ exit: ran.exit, err: ran.err.replaceAll(folder, "D") }).toEqual({
+        exit: 2,
+        err: `neurarch-gate judge: ${message}\n`,
+      });
+    });
+  }
 });

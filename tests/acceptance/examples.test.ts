@@ -60,8 +60,8 @@ describe("examples", () => {
       "--gpu-map",
       "examples/gpu-map.json",
     ];
-    expect(shown(await run([...job, "--gres", "gpu:a10:1"]))).toMatchSnapshot();
-    expect(shown(await run([...job, "--gres", "gpu:t4:1"]))).toMatchSnapshot();
+    expect(shown(await run([...job, "--gres", "gpu:a10g:1"]))).toMatchSnapshot();
+    expect(shown(await run([...job, "--gres", "gpu:v100:1"]))).toMatchSnapshot();
   });
 
   test("the first example as JSON", async () => {

@@ -67,7 +67,7 @@ describe("judge --rewrite", () => {
 
   test("it needs a task file and goes without --json", async () => {
     expect((await run(["judge", "--model", "gpt2", "--request", "T4:1", "--rewrite"])).err).toBe(
-      "neurarch-gate judge: --rewrite works on a task file only. Give it with --skypilot FILE.\n",
+      "neurarch-gate judge: --rewrite goes with --skypilot only. Leave it out, or judge with --skypilot.\n",
     );
     const path = join(folder, "task.yaml");
     expect((await run(["judge", "--skypilot", path, "--rewrite", "--json"])).exit).toBe(2);

@@ -62,3 +62,33 @@ padding-mask = true
     });
   }
 });
+
+test("the example is one, and every key of it counts", async () => {
+  const { loadSettings } = await import("../../src/gate/load.ts");
+  const config = `${import.meta.dir}/../../examples/gate.toml`;
+  const settings = await loadSettings({ values: { config }, switches: {} });
+  expect(settings).toMatchObject({
+    maxCostUsd: 500,
+    hoursFromTime: true,
+    defaultGpuType: "a100",
+    timeoutS: 4,
+    partitionMap: { debug: "a10g" },
+    factDefaults: { precision: "bf16" },
+  });
+  expect(settings.table.find("a100")).toMatchObject({ id: "A100-80", gb: 80 });
+  expect(settings.table.find("h100")?.usdPerHour).toBe(2.5);
+  expect(settings.table.mapped).toBe(true);
+});
+
+test("a path in a site file is a whole one", async () => {
+  const { loadSettings } = await import("../../src/gate/load.ts");
+  const config = `${import.meta.dir}/relative.toml`;
+  await Bun.write(config, 'prices = "prices.json"\n');
+  try {
+    await expect(loadSettings({ values: { config }, switches: {} })).rejects.toThrow(
+      "`prices` of the site file is prices.json, a path that starts in the user's folder",
+    );
+  } finally {
+    await Bun.file(config).delete();
+  }
+});

@@ -47,6 +47,7 @@ export const command: Command = {
     ...OUTPUT_FLAGS,
   },
   repeatable: ["env", "env-file"],
+  strayHint: "Name a task file with --skypilot FILE, a batch script with --slurm FILE.",
   examples: [
     ["neurarch-gate judge --skypilot task.yaml", "judge a task as SkyPilot would read it"],
     ["neurarch-gate judge --slurm job.sbatch", "judge a batch script by its own #SBATCH and #NEURARCH lines"],
@@ -77,6 +78,7 @@ async function run(input: ParsedWords): Promise<CommandOutput> {
       "Give one of --skypilot FILE, --slurm FILE, or --model ID with --request CARD:N.",
     );
   }
+  refuseStray(input, modes[0]!);
   const asked = await loadSettings(input);
   const settings: Settings = switches.rewrite === true ? { ...asked, mutate: true } : asked;
   const size = makeSizer(settings, {
@@ -95,6 +97,41 @@ async function run(input: ParsedWords): Promise<CommandOutput> {
     return { out: `${JSON.stringify(fileDocument(outcomes))}\n`, exit };
   }
   return { out: await forPeople(outcomes, switches.explain === true), exit };
+}
+
+/** Flags that say something in one way of judging only. */
+const BELONGS: Readonly<Record<string, string>> = {
+  env: "skypilot",
+  "env-file": "skypilot",
+  gpus: "skypilot",
+  "num-nodes": "skypilot",
+  rewrite: "skypilot",
+  nodes: "request",
+  "read-env": "slurm",
+  "partition-map": "slurm",
+  "default-gpu-type": "slurm",
+};
+
+/** Refuses what would be ignored: a flag that this way of judging does not read, or that a rewrite cannot carry over. */
+function refuseStray({ values, switches }: ParsedWords, mode: string): void {
+  for (const [flag, belongs] of Object.entries(BELONGS)) {
+    if (belongs !== mode && (values[flag] !== undefined || switches[flag] !== undefined)) {
+      throw new GateError(
+        "usage",
+        `--${flag} goes with --${belongs} only`,
+        `Leave it out, or judge with --${belongs}.`,
+      );
+    }
+  }
+  if (switches.rewrite !== true) return;
+  for (const flag of ["gpus", "num-nodes", ...Object.keys(JOB_FLAGS)]) {
+    if (values[flag] === undefined) continue;
+    throw new GateError(
+      "usage",
+      `--${flag} changes what is judged and not the file, so a rewrite would not hold`,
+      "Put it into the file.",
+    );
+  }
 }
 
 interface Read {

@@ -8,7 +8,8 @@ import type { Unsized } from "../../sizing/types.ts";
 import type { Command, CommandOutput, ParsedWords } from "../command.ts";
 import { jobFlags, OUTPUT_FLAGS, pick, SITE_FLAGS } from "../flags.ts";
 
-const JOB_FLAGS = jobFlags({ withModel: false });
+// A cost needs a request, so hours mean nothing here.
+const { hours: _, ...JOB_FLAGS } = jobFlags({ withModel: false });
 
 export const command: Command = {
   name: "size",

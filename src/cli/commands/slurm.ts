@@ -28,7 +28,6 @@ export const command: Command = {
     ...SLURM_OPTION_FLAGS,
     ...JOB_FLAGS,
     ...MODE_FLAG,
-    "hours-from-time": { type: "boolean", description: "--time stands in where the job names no hours" },
     annotate: { type: "boolean", description: "also print a comment= line" },
     "lua-contract": {
       type: "string",
