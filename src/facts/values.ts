@@ -76,7 +76,9 @@ function readRank(
   form: Extract<ValueForm, { most: number }>,
   wanted: string,
 ): Result<number, ValueFault> {
-  return value === "0" ? fail({ fault: faultOf(value, wanted), write: "none" }) : readCount(value, form, wanted);
+  return value === "0"
+    ? fail({ fault: faultOf(value, wanted), write: "none" })
+    : readCount(value, form, wanted);
 }
 
 function readHours(value: string, form: Extract<ValueForm, { most: number }>): Result<number, ValueFault> {

@@ -6,8 +6,16 @@ import { judgeRequest } from "../../src/verdict/decide.ts";
 import type { JudgeSettings, RequestVerdict, Resize } from "../../src/verdict/types.ts";
 import { candidateOf, factsOf, jobOf, requestOf, settingsOf } from "../verdict/support.ts";
 
-export const SKYPILOT: Words = { requestField: "`accelerators:`", batchField: "`NEURARCH_BATCH`", namingModel: "Name it." };
-export const SLURM: Words = { requestField: "--gres", batchField: "batch= in #NEURARCH", namingModel: "Name it." };
+export const SKYPILOT: Words = {
+  requestField: "`accelerators:`",
+  batchField: "`NEURARCH_BATCH`",
+  namingModel: "Name it.",
+};
+export const SLURM: Words = {
+  requestField: "--gres",
+  batchField: "batch= in #NEURARCH",
+  namingModel: "Name it.",
+};
 
 /** One judged request and what it is told from. */
 export interface Case {
