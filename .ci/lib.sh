@@ -4,48 +4,59 @@ export DEBIAN_FRONTEND=noninteractive
 
 say() { printf '== %s\n' "$*" >&2; }
 
-# apt_need PROGRAM PACKAGE...: installs Debian packages when the program is missing.
-apt_need() {
-  program=$1
-  shift
-  PATH="$PATH:/usr/sbin:/sbin" command -v "$program" >/dev/null 2>&1 && return 0
-  say "installing $* (for $program)"
+# apt_install PACKAGE...: from the distribution, with one update of its lists a run.
+apt_install() {
+  say "installing $*"
   if [ -z "${APT_UPDATED:-}" ]; then
-    apt-get update -qq >/dev/null
+    apt-get update -qq >/dev/null || return 1
     APT_UPDATED=1
   fi
   apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
 
+# apt_need PROGRAM PACKAGE...: installs packages when the program is missing.
+apt_need() {
+  program=$1
+  shift
+  PATH="$PATH:/usr/sbin:/sbin" command -v "$program" >/dev/null 2>&1 || apt_install "$@"
+}
+
+# python_need: a Python that can make virtual environments.
+python_need() { python3 -c 'import ensurepip' 2>/dev/null || apt_install python3 python3-venv; }
+
+# venv_need FOLDER MODULE REQUIREMENT...: a virtual environment in which MODULE can be imported.
+venv_need() {
+  folder=$1 module=$2
+  shift 2
+  "$folder/bin/python" -c "import $module" >/dev/null 2>&1 && return 0
+  say "installing $* into ${folder#"$ROOT"/}"
+  python_need || return 1
+  rm -rf "$folder"
+  python3 -m venv "$folder" || return 1
+  "$folder/bin/pip" install -q --disable-pip-version-check "$@" || return 1
+  "$folder/bin/python" -c "import $module"
+}
+
 # The tools that build: make, npm (which brings Bun and the packages of package-lock.json).
 setup_build() {
-  apt_need make make
-  apt_need git git
-  apt_need npm npm ca-certificates
-  cd "$ROOT" || exit 1
+  apt_need make make || return 1
+  apt_need git git || return 1
+  apt_need npm npm ca-certificates || return 1
+  cd "$ROOT" || return 1
   stamp=node_modules/.installed
   if ! cmp -s package-lock.json "$stamp" || ! node_modules/.bin/bun --version >/dev/null 2>&1; then
     say "installing Bun and the packages of package-lock.json"
-    npm ci --no-audit --no-fund --loglevel=error
+    npm ci --no-audit --no-fund --loglevel=error || return 1
     # Some npm versions hold back install scripts; Bun's own puts its binary in place.
-    node_modules/.bin/bun --version >/dev/null 2>&1 || node node_modules/bun/install.js
+    node_modules/.bin/bun --version >/dev/null 2>&1 || node node_modules/bun/install.js || return 1
     cp package-lock.json "$stamp"
   fi
 }
 
 # What the tests drive for real: Slurm with munge, every Lua it may link, SkyPilot in a venv of its own.
 setup_hosts() {
-  apt_need slurmctld slurm-wlm munge
-  apt_need munged munge
-  for version in 5.1 5.2 5.3 5.4; do apt_need "lua$version" "lua$version"; done
-  apt_need python3 python3 python3-venv
-  sky=$ROOT/.cache/sky
-  if ! "$sky/bin/python" -c 'import sky' >/dev/null 2>&1; then
-    say "installing SkyPilot 0.13.0 into .cache/sky"
-    rm -rf "$sky"
-    python3 -m venv "$sky" 2>/dev/null || { apt-get install -y -qq python3-venv >/dev/null && python3 -m venv "$sky"; }
-    "$sky/bin/pip" install -q --disable-pip-version-check skypilot==0.13.0 fastapi==0.115.12 starlette==0.46.2
-  fi
-  NEURARCH_TEST_SKY_PYTHON=$sky/bin/python
-  export NEURARCH_TEST_SKY_PYTHON
+  apt_need slurmctld slurm-wlm munge || return 1
+  apt_need munged munge || return 1
+  for version in 5.1 5.2 5.3 5.4; do apt_need "lua$version" "lua$version" || return 1; done
+  venv_need "$ROOT/.cache/sky" sky skypilot==0.13.0 fastapi==0.115.12 starlette==0.46.2
 }

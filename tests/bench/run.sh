@@ -7,7 +7,6 @@ ROOT=$(CDPATH= cd -- "$(dirname -- "$0")/../.." && pwd)
 . "$ROOT/.ci/lib.sh"
 ROOT=$(CDPATH= cd -- "$(dirname -- "$0")/../.." && pwd)
 cd "$ROOT"
-apt_need python3 python3 python3-venv
 RUNS=${BENCH_RUNS:-60}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -20,11 +19,7 @@ node_modules/.bin/bun build --compile --target=bun --format=esm --bytecode --min
 
 # Peer 2: the published Python helper with a sizing CLI that answers at once.
 peer=$ROOT/.cache/peer
-if ! "$peer/bin/neurarch-slurm" --help >/dev/null 2>&1; then
-  say "installing the published helper neurarch-slurm 0.1.0 into .cache/peer"
-  python3 -m venv "$peer"
-  "$peer/bin/pip" install -q --disable-pip-version-check neurarch-slurm==0.1.0
-fi
+venv_need "$peer" neurarch_slurm neurarch-slurm==0.1.0
 cat >"$work/instant-cli" <<'CLI'
 #!/bin/sh
 echo '{"jobs":[{"jobId":"b1","peakGb":136.1,"seqLen":2048,"params":8190735360},{"jobId":"b2","peakGb":158.8,"seqLen":2048,"params":8190735360}]}'
