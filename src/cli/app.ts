@@ -8,6 +8,7 @@ export const COMMANDS: Readonly<Record<string, () => Promise<{ command: Command 
   slurm: () => import("./commands/slurm.ts"),
   size: () => import("./commands/size.ts"),
   cards: () => import("./commands/cards.ts"),
+  rightsize: () => import("./commands/rightsize.ts"),
   "print-lua": () => import("./commands/print-lua.ts"),
   "print-python": () => import("./commands/print-python.ts"),
 };

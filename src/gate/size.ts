@@ -1,5 +1,6 @@
 import { recipeOf } from "../facts/recipe.ts";
 import type { JobFacts } from "../facts/types.ts";
+import { nowMs } from "../host/clock.ts";
 import { fail, ok, type Result } from "../lib/result.ts";
 import type { LocatedStructure } from "../model/types.ts";
 import { defaultSeqLen } from "../sizing/default-length.ts";
@@ -32,9 +33,12 @@ export interface SizerHost {
  */
 export function makeSizer(settings: Settings, host: SizerHost): SizeJob {
   return async (facts) => {
+    const startMs = nowMs();
+    // One deadline a verdict: what one source used is not there for the next.
+    const left = () => sourceTimeoutMs(settings, host.deadlineMs - (nowMs() - startMs));
     switch (settings.sizing) {
       case "cli":
-        return sizeByCli(facts, settings, host);
+        return sizeByCli(facts, settings, host.env, left());
       case "hosted":
         return fail({
           reason: "sizing-failed",
@@ -42,11 +46,11 @@ export function makeSizer(settings: Settings, host: SizerHost): SizeJob {
             "The hosted plan sizes .neurarch.json graphs only, which this version does not send. Set sizing to auto or cli.",
         });
       case "builtin":
-        return sizeBuiltIn(facts, host);
+        return sizeBuiltIn(facts, host, left());
       case "auto": {
-        const builtIn = await sizeBuiltIn(facts, host);
+        const builtIn = await sizeBuiltIn(facts, host, left());
         if (builtIn.ok || settings.cli === null) return builtIn;
-        const external = await sizeByCli(facts, settings, host);
+        const external = await sizeByCli(facts, settings, host.env, left());
         if (external.ok) return external;
         return fail({
           ...builtIn.error,
@@ -57,8 +61,17 @@ export function makeSizer(settings: Settings, host: SizerHost): SizeJob {
   };
 }
 
-async function sizeBuiltIn(facts: JobFacts, host: SizerHost): Promise<Result<SizedJob, Unsized>> {
-  const located = await locate(facts.model.value, { cwd: host.cwd, env: host.env });
+/** Milliseconds for one source: `--timeout`, within what is left of the deadline. */
+export function sourceTimeoutMs(settings: Pick<Settings, "timeoutS">, leftMs: number): number {
+  return Math.max(1, Math.min(leftMs, (settings.timeoutS ?? Number.POSITIVE_INFINITY) * 1000));
+}
+
+async function sizeBuiltIn(
+  facts: JobFacts,
+  { cwd, env }: SizerHost,
+  hubTimeoutMs: number,
+): Promise<Result<SizedJob, Unsized>> {
+  const located = await locate(facts.model.value, { cwd, env, hubTimeoutMs });
   return located.ok ? sizeLocated(located.value, facts) : located;
 }
 
@@ -85,11 +98,11 @@ export function sizeLocated(located: LocatedStructure, facts: JobFacts): Result<
 async function sizeByCli(
   facts: JobFacts,
   settings: Settings,
-  host: SizerHost,
+  env: SizerHost["env"],
+  timeoutMs: number,
 ): Promise<Result<SizedJob, Unsized>> {
   const { sizeByExternalCli } = await import("../sources/cli.ts");
-  const timeoutMs = Math.min(host.deadlineMs, (settings.timeoutS ?? Number.POSITIVE_INFINITY) * 1000);
-  const sized = await sizeByExternalCli(facts, { command: settings.cli, env: host.env, timeoutMs });
+  const sized = await sizeByExternalCli(facts, { command: settings.cli, env, timeoutMs });
   return sized.ok ? ok({ sizing: sized.value, resize: () => null }) : sized;
 }
 

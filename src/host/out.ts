@@ -17,10 +17,19 @@ function writeAll(descriptor: 1 | 2, text: string): string | null {
         Bun.sleepSync(1);
         continue;
       }
-      return code === "EPIPE" ? null : (code ?? String(error));
+      if (code !== "EPIPE") return code ?? String(error);
+      if (descriptor === 1) readerGone = true;
+      return null;
     }
   }
   return null;
+}
+
+let readerGone = false;
+
+/** Whether whoever read our data went away: a long report may end there. */
+export function hasReaderGone(): boolean {
+  return readerGone;
 }
 
 /** Data, and nothing but data. Returns why it could not be written, or null. */

@@ -30,25 +30,33 @@ export interface ExternalLine extends Line {
 }
 
 /** A sizing of one line: its floor and its state are its fixed part. */
-export function lineSizing(line: ExternalLine): Sizing {
-  const { fixedBytes, perSampleBytes } = line;
+export function lineSizing(external: ExternalLine): Sizing {
+  const { fixedBytes, perSampleBytes } = external;
+  const line = { fixedBytes, perSampleBytes };
+  const floorBytes = Math.max(0, fixedBytes);
+  const formula = "the straight line through the peaks that the external source gives";
   return {
-    model: line.model,
+    model: external.model,
     family: null,
-    source: line.source,
+    source: external.source,
     revision: null,
     structureFrom: null,
-    params: line.params ?? null,
+    params: external.params ?? null,
     trainableParams: null,
     activeParams: null,
-    recipe: line.recipe ?? DEFAULT_RECIPE,
-    seqLen: line.seqLen,
-    floorBytes: fixedBytes,
-    stateBytes: fixedBytes,
+    recipe: external.recipe ?? DEFAULT_RECIPE,
+    seqLen: external.seqLen,
+    floorBytes,
+    stateBytes: floorBytes,
     moments: [
-      { name: "external", what: "as the external source says", fixedBytes, perSampleBytes, terms: [] },
+      {
+        name: "external",
+        what: "the peak that the external source gives",
+        ...line,
+        terms: [{ name: "external sizing", formula, ...line }],
+      },
     ],
     assumed: [],
-    notes: line.notes ?? [],
+    notes: external.notes ?? [],
   };
 }

@@ -7,6 +7,8 @@ import { findProgram } from "../host/which.ts";
 import { fail, ok, type Result } from "../lib/result.ts";
 import { shown } from "../lib/shown.ts";
 import { GB } from "../lib/units.ts";
+import { USUAL_TOKENS } from "../sizing/default-length.ts";
+import { lineSizing } from "../sizing/peak.ts";
 import type { Sizing, Unsized } from "../sizing/types.ts";
 import { ANSWER_LIFE_MS, readCache, rememberedMiss, writeCache } from "./cache.ts";
 import { splitWords } from "./words.ts";
@@ -190,34 +192,17 @@ function peaksOf(stdout: string, model: string): Result<{ readonly peaks: Peaks 
 /** The straight line through both peaks; its start is also taken for the state, as no more is known. */
 function sizingOf(peaks: Peaks, facts: JobFacts): Sizing {
   const perSampleBytes = peaks.two - peaks.one;
-  const fixedBytes = peaks.one - perSampleBytes;
-  const floor = Math.max(0, fixedBytes);
-  const formula = "the straight line through the external CLI's peaks at batch 1 and 2";
-  const line = { fixedBytes, perSampleBytes };
-  return {
-    model: facts.model.value,
-    family: null,
+  const sizing = lineSizing({
     source: "cli",
-    revision: null,
-    structureFrom: null,
+    model: facts.model.value,
+    seqLen: peaks.seqLen ?? facts.seqLen.value ?? USUAL_TOKENS,
     params: peaks.params,
-    trainableParams: facts.loraRank.value === null ? peaks.params : null,
-    activeParams: null,
     recipe: recipeOf(facts),
-    seqLen: peaks.seqLen ?? facts.seqLen.value ?? 2048,
-    floorBytes: floor,
-    stateBytes: floor,
-    moments: [
-      {
-        name: "external",
-        what: "the peak that the external CLI gives",
-        ...line,
-        terms: [{ name: "external sizing", formula, ...line }],
-      },
-    ],
-    assumed: [],
+    fixedBytes: peaks.one - perSampleBytes,
+    perSampleBytes,
     notes: ["a single line: where the optimizer step rules at batch 1 and 2 it is low at large batches"],
-  };
+  });
+  return { ...sizing, trainableParams: facts.loraRank.value === null ? peaks.params : null };
 }
 
 /** First line that says something, cut and cleaned. */

@@ -23,24 +23,33 @@ export type HfCacheAnswer =
 export const MAX_CONFIG_BYTES = 4_000_000;
 
 /** A variable's value, its `~` expanded; empty counts as unset. */
-function folderOf(value: string | undefined, home: string | undefined): string | null {
+export function folderOf(value: string | undefined, home: string | undefined): string | null {
   if (value === undefined || value === "") return null;
   if (value !== "~" && !value.startsWith("~/")) return value;
   return home === undefined || home === "" ? null : join(home, value.slice(1));
 }
 
 /**
- * The hub's cache folder: `HF_HUB_CACHE` (older: `HUGGINGFACE_HUB_CACHE`), else `hub` under `HF_HOME`, else under
- * `$XDG_CACHE_HOME/huggingface` or `~/.cache/huggingface` (huggingface_hub's `constants.py`). Null without a home.
+ * Hugging Face's own folder: `HF_HOME`, else `huggingface` under `$XDG_CACHE_HOME` or `~/.cache` (huggingface_hub's
+ * `constants.py`). Null without a home.
+ */
+export function hfHomeFolder(env: Environment): string | null {
+  const home = env.HOME;
+  const named = folderOf(env.HF_HOME, home);
+  if (named !== null) return named;
+  const cache = folderOf(env.XDG_CACHE_HOME, home) ?? folderOf("~/.cache", home);
+  return cache === null ? null : join(cache, "huggingface");
+}
+
+/**
+ * The hub's cache folder: `HF_HUB_CACHE` (older: `HUGGINGFACE_HUB_CACHE`), else `hub` in Hugging Face's own folder.
+ * Null without a home.
  */
 export function hubCacheFolder(env: Environment): string | null {
-  const home = env.HOME;
-  const named = folderOf(env.HF_HUB_CACHE, home) ?? folderOf(env.HUGGINGFACE_HUB_CACHE, home);
+  const named = folderOf(env.HF_HUB_CACHE, env.HOME) ?? folderOf(env.HUGGINGFACE_HUB_CACHE, env.HOME);
   if (named !== null) return named;
-  const hfHome = folderOf(env.HF_HOME, home);
-  if (hfHome !== null) return join(hfHome, "hub");
-  const cache = folderOf(env.XDG_CACHE_HOME, home) ?? folderOf("~/.cache", home);
-  return cache === null ? null : join(cache, "huggingface", "hub");
+  const home = hfHomeFolder(env);
+  return home === null ? null : join(home, "hub");
 }
 
 /** A commit or a hand-made name; never a path. */

@@ -1,24 +1,34 @@
+import { nowMs } from "../host/clock.ts";
 import { listDirectory, pathKind, readText } from "../host/fs.ts";
 import { basename, join, resolve } from "../host/paths.ts";
 import { fail, ok, type Result } from "../lib/result.ts";
 import { shown } from "../lib/shown.ts";
 import { grouped } from "../lib/units.ts";
-import { findInCatalogue, nearestInCatalogue } from "../model/catalogue.ts";
+import { findInCatalogue } from "../model/catalogue.ts";
 import { readGraph } from "../model/graph.ts";
 import { parseConfig, readStructure } from "../model/read.ts";
 import type { LocatedStructure } from "../model/types.ts";
 import type { Unsized } from "../sizing/types.ts";
-import { readCache } from "./cache.ts";
 import { findInHubCache, MAX_CONFIG_BYTES } from "./hf-cache.ts";
+import type { FetchedConfig } from "./kept.ts";
+import { hubId, isCertainlyPath, pathOf } from "./names.ts";
+import { type NotHere, notFound, notHere, stillMissing } from "./not-found.ts";
 
 /** Where a model's structure is looked for. */
 export interface LocateHost {
   /** Where relative paths start: the folder of the job. */
   readonly cwd: string;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Milliseconds for asking the hub; absent = it is not asked. */
+  readonly hubTimeoutMs?: number | undefined;
 }
 
-type Answer = Result<LocatedStructure, Unsized>;
+type Answer = Result<LocatedStructure, NotHere>;
+
+/** A host with what was fetched for this look-up so far, by id. */
+interface Host extends LocateHost {
+  readonly fetched: ReadonlyMap<string, FetchedConfig>;
+}
 
 /** Largest graph file that is read. */
 const MAX_GRAPH_BYTES = 64_000_000;
@@ -27,23 +37,37 @@ const MOST_BASES = 1;
 
 /**
  * Finds and reads a model's structure, in this order: a path, the Hugging Face cache, the catalogue inside the
- * program, our own cache of hub answers. The first that has the model answers, and says so in `source`, `from`
- * and `revision`. Nothing is downloaded and no remote code is run.
+ * program, our own cache of hub answers, the hub. The first that has the model answers, and says so in `source`,
+ * `from` and `revision`. Nothing is downloaded but a config, and no remote code is run.
  *
  * `model` is a path where something stands there, or where it can only be one (`./x`, `/x`, `~/x`, `x.json`);
  * else a hub id. A folder in the working directory comes before the hub's model of the same name, as in
  * transformers, if it holds a config.
  */
-export async function locate(model: string, host: LocateHost): Promise<Answer> {
-  return locateFollowing(model.trim(), host, MOST_BASES, []);
+export async function locate(model: string, host: LocateHost): Promise<Result<LocatedStructure, Unsized>> {
+  const name = model.trim();
+  const fetched = new Map<string, FetchedConfig>();
+  const untilMs = host.hubTimeoutMs === undefined ? null : nowMs() + host.hubTimeoutMs;
+  for (;;) {
+    const answer = locateFollowing(name, { ...host, fetched }, MOST_BASES, []);
+    if (answer.ok || answer.error.missing === undefined) return answer;
+    const { missing } = answer.error;
+    // What follows reads our cache and then speaks to the hub; no model of the catalogue has to load it.
+    const { keptConfig } = await import("./kept.ts");
+    const kept = keptConfig(missing.id, host.env);
+    if (kept !== null) {
+      fetched.set(missing.id, kept);
+      continue;
+    }
+    if (untilMs === null) return stillMissing(missing, null);
+    const { fetchHubConfig } = await import("./hub.ts");
+    const config = await fetchHubConfig(missing.id, { env: host.env, timeoutMs: untilMs - nowMs() });
+    if (!config.ok) return stillMissing(missing, config.error);
+    fetched.set(missing.id, { ...config.value, ageMs: null });
+  }
 }
 
-function locateFollowing(
-  model: string,
-  host: LocateHost,
-  basesLeft: number,
-  notes: readonly string[],
-): Answer {
+function locateFollowing(model: string, host: Host, basesLeft: number, notes: readonly string[]): Answer {
   if (model === "") return notFound(model, ["no model is named"]);
   const path = pathOf(model, host);
   const certain = isCertainlyPath(model);
@@ -71,38 +95,17 @@ function locateFollowing(
     // A broken copy does not hide what the catalogue knows.
     broken = answer;
   }
-  const fallback = fromCatalogue(model, id, notes) ?? fromOwnCache(model, id, host, notes);
+  const fallback = fromCatalogue(model, id, notes) ?? fromHub(model, id, host, basesLeft, notes);
   if (fallback !== null) return fallback;
   if (broken !== null) return broken;
-  return notFound(model, [...looked, "not in the catalogue"]);
-}
-
-/** Names that can only be paths: a config's own name, or one that starts as a path does. */
-function isCertainlyPath(model: string): boolean {
-  return /^(\/|\.\.?(\/|$)|~(\/|$))/.test(model) || model.endsWith(".json");
-}
-
-function pathOf(model: string, host: LocateHost): string | null {
-  if (model.includes("\0")) return null;
-  if (model !== "~" && !model.startsWith("~/")) return resolve(host.cwd, model);
-  const home = host.env.HOME;
-  return home === undefined || home === "" ? null : join(home, model.slice(1));
-}
-
-/** `org/name` or `name` as the hub allows them; a page's address is taken for the id in it. */
-function hubId(model: string): string | null {
-  const id = model
-    .replace(/^(https?:\/\/)?(www\.)?(huggingface\.co|hf\.co)\//, "")
-    .replace(/\/(tree|blob|resolve)\/.*$|\/$/, "");
-  const part = "[A-Za-z0-9][A-Za-z0-9._-]*";
-  return new RegExp(`^${part}(/${part})?$`).test(id) && id.length <= 200 ? id : null;
+  return notHere({ id, name: model, looked: [...looked, "not in the catalogue"] });
 }
 
 /** What stands at a path; null where it is a folder without a config that might as well be a hub id. */
 function fromPath(
   model: string,
   path: string,
-  host: LocateHost,
+  host: Host,
   basesLeft: number,
   notes: readonly string[],
   certain: boolean,
@@ -132,7 +135,7 @@ function isGraph(raw: object): boolean {
 function fromFolder(
   model: string,
   folder: string,
-  host: LocateHost,
+  host: Host,
   basesLeft: number,
   notes: readonly string[],
   certain: boolean,
@@ -158,9 +161,10 @@ function fromFolder(
 function fromAdapter(
   model: string,
   text: string,
-  host: LocateHost,
+  host: Host,
   basesLeft: number,
   notes: readonly string[],
+  remote = false,
 ): Answer {
   const raw = parseConfig(text);
   const base =
@@ -171,6 +175,12 @@ function fromAdapter(
     return fail({
       reason: "config-invalid",
       message: `${shown(model, 200)} is an adapter whose base model is not named. Name the base model instead.`,
+    });
+  }
+  if (remote && hubId(base.trim()) === null) {
+    return fail({
+      reason: "config-invalid",
+      message: `${shown(model, 200)} is an adapter whose base model, ${shown(base, 200)}, is a path on another machine. Name the base model instead.`,
     });
   }
   const note = `${shown(model, 200)} is an adapter; its base ${shown(base, 200)} is sized`;
@@ -195,16 +205,25 @@ function fromCatalogue(model: string, id: string, notes: readonly string[]): Ans
   });
 }
 
-/** A config that a hub answer left in our own cache: `{text, revision}` under the id. */
-function fromOwnCache(model: string, id: string, host: LocateHost, notes: readonly string[]): Answer | null {
-  const cached = readCache(host.env, "config", id);
-  const value = cached?.value as { text?: unknown; revision?: unknown } | null | undefined;
-  if (typeof value?.text !== "string") return null;
-  const hours = Math.floor((cached?.ageMs ?? 0) / 3_600_000);
-  return structured(model, value.text, {
-    source: "cache",
-    revision: typeof value.revision === "string" ? value.revision : null,
-    from: `the config of ${shown(id, 200)} fetched ${hours} h ago`,
+/** A config that the hub gave, now or before. */
+function fromHub(
+  model: string,
+  id: string,
+  host: Host,
+  basesLeft: number,
+  notes: readonly string[],
+): Answer | null {
+  const config = host.fetched.get(id);
+  if (config === undefined) return null;
+  const { text, revision, adapter, ageMs } = config;
+  if (adapter) return fromAdapter(model, text, host, basesLeft, notes, true);
+  const name = shown(id, 200);
+  const hours = Math.floor((ageMs ?? 0) / 3_600_000);
+  return structured(model, text, {
+    source: ageMs === null ? "hub" : "cache",
+    revision,
+    from:
+      ageMs === null ? `config.json of ${name} on the hub` : `the config of ${name} fetched ${hours} h ago`,
     notes,
   });
 }
@@ -249,16 +268,5 @@ function fromGraph(path: string): Answer {
   return fail({
     reason: "family-not-sized",
     message: `${name} is a graph of ${grouped(components)} components with ${grouped(params)} parameters; graphs are not sized by the built-in sizer.`,
-  });
-}
-
-/** Says what was looked at, what may have been meant, and what would make it work. */
-function notFound(model: string, looked: readonly string[]): Answer {
-  const name = shown(model, 200);
-  const near = nearestInCatalogue(model);
-  const meant = near === null ? "" : ` Did you mean ${near}?`;
-  return fail({
-    reason: "model-not-found",
-    message: `No config was found for ${name === "" ? "the model" : name}: ${looked.join("; ")}.${meant} Name a path to its config.json, put the model into the Hugging Face cache, or name a model of the catalogue.`,
   });
 }

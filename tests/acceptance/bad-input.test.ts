@@ -117,7 +117,7 @@ const SUBMITS: readonly (readonly [name: string, args: string, lines: string])[]
   [
     "an unknown model",
     "--script D/unknown-model.sbatch",
-    `decision=allow\nmessage=Neurarch: nobody/nothing not judged: No config was found for nobody/nothing: not in the Hugging Face cache (/nonexistent/.cache/huggingface/hub); not in the catalogue. Name a path to its config.json, put the model into the Hugging Face cache, or name a model of the catalogue. ${OPEN}`,
+    `decision=allow\nmessage=Neurarch: nobody/nothing not judged: No config was found for nobody/nothing: not in the Hugging Face cache (/nonexistent/.cache/huggingface/hub); not in the catalogue; the hub is not asked while HF_HUB_OFFLINE is set. Name a path to its config.json, put the model into the Hugging Face cache, or name a model of the catalogue. ${OPEN}`,
   ],
   [
     "a config without the needed keys",
@@ -253,7 +253,7 @@ const REFUSALS: readonly (readonly [name: string, args: string, exit: number, li
     "a model that is nowhere",
     "size Qwen/Qwen3-8",
     5,
-    "size: No config was found for Qwen/Qwen3-8: not in the Hugging Face cache (/nonexistent/.cache/huggingface/hub); not in the catalogue. Did you mean Qwen/Qwen3-8B? Name a path to its config.json, put the model into the Hugging Face cache, or name a model of the catalogue.",
+    "size: No config was found for Qwen/Qwen3-8: not in the Hugging Face cache (/nonexistent/.cache/huggingface/hub); not in the catalogue; the hub is not asked while HF_HUB_OFFLINE is set. Did you mean Qwen/Qwen3-8B? Name a path to its config.json, put the model into the Hugging Face cache, or name a model of the catalogue.",
   ],
   [
     "a config without the needed keys",

@@ -9,14 +9,17 @@ export interface Ran {
   readonly err: string;
 }
 
-/** Runs the built executable; the environment is only what is given, so a developer's own settings play no part. */
+/**
+ * Runs the built executable; the environment is only what is given, so a developer's own settings play no part. No
+ * hub is asked unless the test says so.
+ */
 export async function run(
   args: readonly string[],
   options: { readonly cwd?: string; readonly env?: Record<string, string>; readonly stdin?: string } = {},
 ): Promise<Ran> {
   const child = Bun.spawn([BINARY, ...args], {
     cwd: options.cwd ?? ROOT,
-    env: { PATH: "/usr/bin:/bin", HOME: "/nonexistent", ...options.env },
+    env: { PATH: "/usr/bin:/bin", HOME: "/nonexistent", HF_HUB_OFFLINE: "1", ...options.env },
     stdin: options.stdin === undefined ? "ignore" : new TextEncoder().encode(options.stdin),
     stdout: "pipe",
     stderr: "pipe",

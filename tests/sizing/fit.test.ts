@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { largestBatch } from "../../src/sizing/fit.ts";
 import { lineAt, lineSizing, peakBytes } from "../../src/sizing/peak.ts";
 import { DEFAULT_RECIPE } from "../../src/sizing/recipe.ts";
 import { sizeStructure } from "../../src/sizing/size.ts";
+import { largestBatch } from "../../src/verdict/figures.ts";
 import { CONFIGS, located, structureOf } from "./rows.ts";
 
 interface Decided {
