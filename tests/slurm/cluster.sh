@@ -218,17 +218,19 @@ write_accounting() { # FIRST-PORT
 }
 
 configure() {
-  local first host_cgroup=CgroupMountpoint=$DIR/none version
+  local first cgroup version
   first=$(find_ports $((${#NODES[@]} + 3))) || fail "no free ports on 127.0.0.1"
   mkdir -p "$DIR"/{etc,run,log,dev,state,spool}
   chmod 755 "$DIR" "$DIR"/{etc,run,log,dev,spool}
   MINOR=0
   write_slurm_conf "$first" >"$DIR/etc/slurm.conf"
   write_gres_conf >"$DIR/etc/gres.conf"
-  # From 23.11 slurmd starts a cgroup plugin unless told otherwise.
+  # slurmd starts a cgroup plugin and, unless one is named, looks for a mounted hierarchy, which a container need not
+  # have. From 23.11 it can do without.
+  cgroup="CgroupPlugin=cgroup/v1 CgroupMountpoint=$DIR/none"
   version=$(slurmd -V | tr -dc '0-9.')
-  [ "$(printf '%s\n23.11\n' "$version" | sort -V | head -n 1)" = 23.11 ] && host_cgroup=CgroupPlugin=disabled
-  echo "$host_cgroup" >"$DIR/etc/cgroup.conf"
+  [ "$(printf '%s\n23.11\n' "$version" | sort -V | head -n 1)" = 23.11 ] && cgroup=CgroupPlugin=disabled
+  tr ' ' '\n' <<<"$cgroup" >"$DIR/etc/cgroup.conf"
   : >"$DIR/etc/plugstack.conf"
   (umask 077 && head -c 256 /dev/urandom >"$DIR/etc/munge.key")
   if [ -n "$ACCOUNTING" ]; then (write_accounting "$first"); fi
