@@ -29,8 +29,14 @@ export function jobFlags(options: { readonly withModel: boolean }): ArgsDef {
   );
 }
 
+export const MODE_FLAG = {
+  mode: { type: "enum", options: [...MODES], description: "Slurm: tell people, or also refuse (warn)" },
+} as const satisfies ArgsDef;
+
 /** What a site sets; each flag lies over the same key of the site file. */
 export const SITE_FLAGS = {
+  ...MODE_FLAG,
+  annotate: { type: "boolean", description: "Slurm: also print a comment= line" },
   config: {
     type: "string",
     valueHint: "FILE",
@@ -93,10 +99,6 @@ export const SLURM_OPTION_FLAGS = Object.fromEntries(
     "comment",
   ].map((name) => [name, { type: "string", valueHint: "VALUE", description: `Slurm's --${name}` } as const]),
 ) satisfies ArgsDef;
-
-export const MODE_FLAG = {
-  mode: { type: "enum", options: [...MODES], description: "tell people, or also refuse (warn)" },
-} as const satisfies ArgsDef;
 
 /** How the answer is written. */
 export const OUTPUT_FLAGS = {

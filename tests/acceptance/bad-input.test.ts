@@ -162,7 +162,7 @@ describe("slurm answers whatever it is given", () => {
       const ran = await run(["slurm", ...args.replaceAll("D/", `${folder}/`).split(" ")]);
       expect({ ...ran, out: ran.out.replaceAll(folder, "D") }).toEqual({
         exit: 0,
-        out: `${lines}\nend\n`,
+        out: `${lines}\n`,
         err: "",
       });
     });

@@ -73,7 +73,7 @@ describe("a submit and a hub that is silent", () => {
   const submit = (env: Record<string, string>, ...args: string[]) =>
     run(["slurm", "--script", SCRIPT, "--mode", "reject", ...args], { env });
   const OPEN =
-    /^decision=allow\nmessage=Neurarch: org\/model not judged: The config of org\/model could not be fetched: .* did not answer within 5\.0 s; .* Allowed unchecked \(fail open\)\.\nend\n$/;
+    /^decision=allow\nmessage=Neurarch: org\/model not judged: The config of org\/model could not be fetched: .* did not answer within 5\.0 s; .* Allowed unchecked \(fail open\)\.\n$/;
 
   test("waits five seconds once, and is let through", async () => {
     const server = hub(forever);

@@ -302,7 +302,7 @@ describe("at submit time", () => {
   }
 
   test("a constraint in place of a request is no request, and nothing is said", async () => {
-    expect(await submitted(["--script", at("no-gpu.sbatch")])).toBe("decision=allow\nend\n");
+    expect(await submitted(["--script", at("no-gpu.sbatch")])).toBe("decision=allow\n");
   });
 });
 

@@ -7,11 +7,19 @@ import { GateError } from "../../lib/errors.ts";
 import { commentOf, filterLines } from "../../render/lines.ts";
 import { noteLine } from "../../render/messages.ts";
 import type { Command, CommandOutput, ParsedWords } from "../command.ts";
-import { jobFlags, MODE_FLAG, pick, SITE_FLAGS, SLURM_OPTION_FLAGS } from "../flags.ts";
+import { jobFlags, pick, SITE_FLAGS, SLURM_OPTION_FLAGS } from "../flags.ts";
 import { parseStrict } from "../strict.ts";
 
 /** The contract between the Lua filter and this program: the lines below and the flags the filter passes. */
 export const LUA_CONTRACT = 1;
+
+/** Tells the filter that the answer is whole: what it starts may leave a process behind that holds the pipe open. */
+const END = "end\n";
+
+/** The same for words that could not be parsed. */
+function endOf(words: readonly string[]): string {
+  return words.some((word) => word.startsWith("--lua-contract")) ? END : "";
+}
 
 const JOB_FLAGS = jobFlags({ withModel: true });
 
@@ -27,8 +35,6 @@ export const command: Command = {
     },
     ...SLURM_OPTION_FLAGS,
     ...JOB_FLAGS,
-    ...MODE_FLAG,
-    annotate: { type: "boolean", description: "also print a comment= line" },
     "lua-contract": {
       type: "string",
       valueHint: "N",
@@ -61,7 +67,7 @@ export async function runOpen(words: readonly string[]): Promise<CommandOutput> 
       `not judged: ${why.replace(/\.$/, "")}; ${closed ? "refused, as this site fails closed" : "allowed unchecked (fail open)"}.${hint === null ? "" : ` ${hint}`}`,
     );
     return {
-      out: `${filterLines({ decision: closed ? "refuse" : "unjudged", mode: "reject", messages: [message], comment: null })}end\n`,
+      out: `${filterLines({ decision: closed ? "refuse" : "unjudged", mode: "reject", messages: [message], comment: null })}${endOf(words)}`,
       exit: 0,
     };
   }
@@ -100,7 +106,7 @@ async function run(input: ParsedWords): Promise<CommandOutput> {
       }),
     );
   }
-  return { out: `${worstFirst(blocks)}end\n`, exit: 0 };
+  return { out: `${worstFirst(blocks)}${values["lua-contract"] === undefined ? "" : END}`, exit: 0 };
 }
 
 /** Of a heterogeneous script read as a whole, the gravest component decides; the filter asks for one at a time. */
