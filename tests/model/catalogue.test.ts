@@ -20,13 +20,6 @@ describe("looking a model up", () => {
   test.each(rows)("%s", (_, name, id) => {
     expect(findInCatalogue(name)?.id ?? null).toBe(id);
   });
-
-  test("takes well under a millisecond", () => {
-    findInCatalogue("Qwen/Qwen3-8B");
-    const start = performance.now();
-    for (let i = 0; i < 100; i++) findInCatalogue("qwen/qwen3-8b");
-    expect((performance.now() - start) / 100).toBeLessThan(2);
-  });
 });
 
 describe("the name that was meant", () => {

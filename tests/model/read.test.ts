@@ -135,12 +135,6 @@ describe("a config that is none", () => {
   test.each(rows)("%s", (_, config, message) => {
     expect(refusal(config)).toBe(message);
   });
-  test("is answered within a millisecond", () => {
-    for (const [, config] of rows) refusal(config);
-    const start = performance.now();
-    for (const [, config] of rows) refusal(config);
-    expect((performance.now() - start) / rows.length).toBeLessThan(1);
-  });
 });
 
 describe("any JSON at all", () => {

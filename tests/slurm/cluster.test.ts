@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { LUA_SETTINGS, type LuaSettings } from "../../src/slurm/lua.ts";
 import { Cluster, type Submitted, slurmIsHere } from "./cluster.ts";
-import { StandIn } from "./standin.ts";
+import { HELD_UP_MS, StandIn } from "./standin.ts";
 
 const ROOT = resolve(import.meta.dir, "../..");
 const BINARY = join(ROOT, "dist/neurarch-gate");
@@ -171,7 +171,7 @@ describe.skipIf(!CI && !slurmIsHere)("under a real Slurm", () => {
           { env },
         );
         queuedSilently(viaFifo);
-        expect(viaFifo.ms).toBeLessThan(3000);
+        expect(viaFifo.ms).toBeLessThan(HELD_UP_MS);
         queuedSilently(slurm.run(["bash", "-c", `sbatch --hold --parsable <(cat '${script}')`], { env }));
         const onStdin = `cat '${script}' >'${fifo}' & exec sbatch --hold --parsable <'${fifo}'`;
         queuedSilently(slurm.run(["sh", "-c", onStdin], { env }));
@@ -246,7 +246,7 @@ describe.skipIf(!CI && !slurmIsHere)("under a real Slurm", () => {
         expect(out).toMatch(JOB_ID);
         expect(err).toStartWith(`sbatch: lua: Neurarch: this job was not judged: ${gate.path} ${why}`);
         expect(err.split("\n").length).toBe(2);
-        expect(ms).toBeLessThan(3500);
+        expect(ms).toBeLessThan(HELD_UP_MS);
       });
     }
 
@@ -254,7 +254,7 @@ describe.skipIf(!CI && !slurmIsHere)("under a real Slurm", () => {
       behaving("setsid sleep 30 & printf 'decision=warn\\nmessage=m\\nend\\n'");
       const { err, ms } = slurm.sbatch([script]);
       expect(err).toBe("sbatch: lua: m\n");
-      expect(ms).toBeLessThan(1500);
+      expect(ms).toBeLessThan(HELD_UP_MS);
     });
 
     test("a binary that is missing, or is no program", () => {
@@ -501,7 +501,7 @@ describe.skipIf(!CI && !slurmIsHere)("under a real Slurm", () => {
         `cat '${EXAMPLE}' >'${fifo}' & exec sbatch --hold '${fifo}'`,
       ]);
       expect(exit).toBe(0);
-      expect(ms).toBeLessThan(3000);
+      expect(ms).toBeLessThan(HELD_UP_MS);
     });
 
     test("a memory limit of the login node does not stop a submit", () => {

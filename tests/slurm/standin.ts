@@ -52,3 +52,6 @@ export class StandIn {
     rmSync(this.#calls, { force: true });
   }
 }
+
+/** Stand-ins that hold a submit up do so for 20 s or more; a submit that took less was not held up by them. */
+export const HELD_UP_MS = 15_000;
