@@ -7,7 +7,7 @@ TARGET := $(shell uname -s | tr A-Z a-z)-$(shell uname -m)
 SOURCES := $(shell find src lua python-shim -type f 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help build check format test bench clean
+.PHONY: help build check format test bench oracle accuracy clean
 
 help: ## Print this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,12 @@ test: ## Install what is missing, then run every test
 
 bench: build ## Measure start-up against named peers, into docs/performance.md
 	sh tests/bench/run.sh
+
+oracle: ## Measure published training steps again, on fake tensors; not part of the tests (1 GB of packages)
+	sh tests/oracle/run.sh
+
+accuracy: ## Compute how near the sizes are, into docs/accuracy.md
+	$(BUN) tests/sizing/accuracy-page.ts
 
 clean: ## Remove what was built
 	rm -rf dist

@@ -2,8 +2,8 @@ import type { DecoderShape, ParamGroup } from "./types.ts";
 
 /** Parameters of one norm over `width` elements. */
 export function normParams(norm: DecoderShape["norm"], width: number): number {
-  if (norm === "layer") return 2 * width;
-  return norm === "layer-no-weight" ? 0 : width;
+  if (norm === "layer" || norm === "layer-lowered") return 2 * width;
+  return norm === "layer-no-weight" || norm === "rms-bare" ? 0 : width;
 }
 
 /** Norms of a layer beside those on queries and keys. */
@@ -14,7 +14,7 @@ export function normsPerLayer(placement: DecoderShape["normPlacement"]): number 
 
 /** Parameters of a norm on queries and keys; these never have a bias. */
 export function qkNormParams(shape: DecoderShape): number {
-  if (shape.qkNorm === "none") return 0;
+  if (shape.qkNorm === "none" || shape.qkNormBare) return 0;
   const heads = shape.qkNorm === "full" ? shape.heads + shape.kvHeads : 2;
   return heads * shape.headDim;
 }
@@ -35,6 +35,7 @@ export function decoderGroups(shape: DecoderShape): ParamGroup[] {
     qkNormParams(shape);
   const inWidths = shape.mlp === "plain" ? ffn : 2 * ffn;
   const mlp = hidden * inWidths + ffn * hidden + (bias.mlp ? inWidths + hidden : 0);
+  const scalars = shape.activation === "xielu" ? 2 : 0;
   const norms = normsPerLayer(shape.normPlacement) * normParams(shape.norm, hidden);
   const groups: ParamGroup[] = [
     { name: "token embedding", count: vocab * embedWidth },
@@ -43,6 +44,7 @@ export function decoderGroups(shape: DecoderShape): ParamGroup[] {
     { name: "embedding norm", count: shape.embedNorm ? normParams(shape.norm, hidden) : 0 },
     { name: "attention", count: layers * attention },
     { name: "feed-forward", count: layers * mlp },
+    { name: "activation scalars", count: layers * scalars },
     { name: "layer norms", count: layers * norms },
     { name: "final norm", count: shape.finalNorm ? normParams(shape.norm, hidden) : 0 },
     { name: "output head", count: (shape.tiedHead ? 0 : vocab * embedWidth) + (bias.head ? vocab : 0) },

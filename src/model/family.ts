@@ -1,5 +1,6 @@
 import type { ConfigReader } from "./config.ts";
 import { decoderGroups } from "./decoder.ts";
+import type { StackModel } from "./stacks.ts";
 import type { DecoderShape, ParamGroup, Structure } from "./types.ts";
 
 /** Reads the configs of one architecture family. Pure; knows the class defaults of its own config class only. */
@@ -15,8 +16,12 @@ export interface StructureExtras {
   readonly contextTokens?: number | null;
   /** Parameters that no activation is walked for (a tower, routed experts), by name. */
   readonly outside?: readonly ParamGroup[];
+  /** Parameters outside the walked decoder, where its shape tells more than `decoderGroups` counts. */
+  readonly paramsOutside?: number;
   /** Parameters used by one token where they are fewer than all. */
   readonly activeParams?: number;
+  /** What is walked instead of the decoder. */
+  readonly stacks?: StackModel;
   readonly assumed?: readonly string[];
   readonly notes?: readonly string[];
 }

@@ -1,3 +1,15 @@
+import type { DeltaNetShape, ExpertsShape, LatentShape, ShortConvolutionShape } from "./block-types.ts";
+
+import type { StackModel } from "./stacks.ts";
+
+export type {
+  DeltaNetShape,
+  ExpertsShape,
+  LatentShape,
+  RouterShape,
+  ShortConvolutionShape,
+} from "./block-types.ts";
+
 /** One weight-carrying part of a model, for `--explain` and the counts. */
 export interface ParamGroup {
   readonly name: string;
@@ -5,7 +17,7 @@ export interface ParamGroup {
 }
 
 /**
- * A dense decoder-only transformer, as far as its training memory is concerned. Lengths are elements.
+ * A decoder-only transformer, as far as its training memory is concerned. Lengths are elements.
  * Families that differ say so here; nothing below this type knows a family's name.
  */
 export interface DecoderShape {
@@ -23,8 +35,18 @@ export interface DecoderShape {
   readonly positionRows: number;
   /** The output head shares the embedding's weights. */
   readonly tiedHead: boolean;
-  /** RMS norms differ in where they cast back: `rms-late` after the weight (olmo2), `rms-plus-one` with 1 + weight (gemma). */
-  readonly norm: "rms" | "rms-late" | "rms-plus-one" | "layer" | "layer-no-bias" | "layer-no-weight";
+  /** RMS norms differ in where they cast back: `rms-late` after the weight (olmo2), `rms-plus-one` with 1 + weight (gemma). `rms-bare` has no weight, `rms-power` takes a power of the mean (gemma4). `layer-written` is a layer norm without bias, in steps and in fp32 (cohere). `layer-lowered` runs in 16 bits even under autocast (nemotron). */
+  readonly norm:
+    | "rms"
+    | "rms-late"
+    | "rms-plus-one"
+    | "rms-bare"
+    | "rms-power"
+    | "layer"
+    | "layer-no-bias"
+    | "layer-no-weight"
+    | "layer-written"
+    | "layer-lowered";
   /**
    * Where a layer's norms stand: before each block, after each block (`post`: on the block's output, olmo2;
    * `post-residual`: on the sum with the residual, opt-350m), both, or one or two before a parallel pair.
@@ -38,7 +60,15 @@ export interface DecoderShape {
   /** One matrix for q, k and v (gpt2, gpt_neox, falcon, phi3). */
   readonly fusedQkv: boolean;
   readonly mlp: "gated" | "gated-fused" | "plain";
-  readonly activation: "silu" | "gelu" | "gelu-tanh" | "gelu-new" | "relu" | "relu2";
+  readonly activation:
+    | "silu"
+    | "gelu"
+    | "gelu-tanh"
+    | "gelu-new"
+    | "relu"
+    | "relu2"
+    | "gelu-function"
+    | "xielu";
   readonly bias: {
     readonly qkv: boolean;
     readonly out: boolean;
@@ -57,7 +87,7 @@ export interface DecoderShape {
     readonly afterAttention?: boolean;
   };
   /** Window in tokens of each layer's attention, null = full; one entry a layer kind with its number of layers. */
-  readonly windows: readonly { readonly layers: number; readonly window: number | null }[];
+  readonly windows: readonly LayerRun[];
   /** Scalars multiplied in: each is an operation whose output lives (granite, gemma). */
   readonly multipliers: {
     readonly embedding: boolean;
@@ -77,6 +107,8 @@ export interface DecoderShape {
   readonly parallelNormsFirst?: boolean;
   /** Attention calls the kernel itself instead of through transformers' interface (falcon). */
   readonly callsKernelDirectly?: boolean;
+  /** The model's loop holds a layer's attention probabilities until the next layer has returned (bloom). */
+  readonly probabilitiesOutlive?: boolean;
   /** A mask is always made, so the flash kernel is never taken under sdpa (falcon). */
   readonly alwaysMasked?: boolean;
   /** Biases are added by an operation of their own (falcon). */
@@ -85,12 +117,65 @@ export interface DecoderShape {
   readonly outputUnadapted?: boolean;
   /** Queries are scaled before attention, as an operation of its own (opt). */
   readonly queryScaledFirst?: boolean;
-  /** How eager attention treats dtypes: softmax in fp32 and back (default), `plain` in its own dtype (gpt2), `in-place` scaling and no cast back (falcon). */
-  readonly eagerStyle?: "plain" | "in-place";
+  /** How eager attention treats dtypes: softmax in fp32 and back (default), `plain` in its own dtype (gpt2), `in-place` scaling and no cast back (falcon), `raised` queries and keys (gpt_neo), `named` scores that live on (bloom). */
+  readonly eagerStyle?: "plain" | "in-place" | "raised" | "named";
+  /** The family has no attention kernel under sdpa: scores are always kept (gpt_neo). */
+  readonly eagerOnly?: boolean;
+  /** Every layer holds a causal mask of this many rows and columns, a byte each (gpt_neo). */
+  readonly maskBufferRows?: number;
   /** Rotated heads are concatenated with an unrotated rest even where there is none (phi3, gpt_neox). */
   readonly rotaryConcatenates?: boolean;
   /** Soft-capping of scores (runs eager) and of logits (gemma2). */
   readonly softcap: { readonly attention: boolean; readonly logits: boolean };
+  /**
+   * LoRA on all linear layers adapts the matrices of experts and routers and no other feed-forward block: peft maps
+   * the names that these families' files had before their experts were one tensor.
+   */
+  readonly adaptsExperts?: boolean;
+  /** Every head has a learned score beside those of the tokens (gpt_oss); only eager attention takes it. */
+  readonly sinks?: boolean;
+  /** Rotation of two halves against each other, put together again, instead of `rotate_half` (gpt_oss). */
+  readonly rotaryPaired?: boolean;
+  /** Cosines and sines are fp32 and the result is cast back; default: where the norms are `rms-late`. */
+  readonly rotaryFull?: boolean;
+  /** Queries and keys are raised to fp32 before they are rotated, and cast back (cohere). */
+  readonly rotaryRaised?: boolean;
+  /** Of a parallel pair attention is added to the residual first, then the feed-forward (cohere). */
+  readonly parallelFromResidual?: boolean;
+  /** Norms on queries and keys come after their rotation (hunyuan). */
+  readonly qkNormAfterRotary?: boolean;
+  /** Norms on queries and keys run head by head and are put together again (stablelm). */
+  readonly qkNormByHead?: boolean;
+  /** Values are normed too, without weights (gemma4). */
+  readonly valueNorm?: boolean;
+  /** The keys before their norm are the values as well (gemma4's global layers). */
+  readonly valueIsKey?: boolean;
+  /** A layer's result is multiplied in place by a number (gemma4). */
+  readonly layerScaled?: boolean;
+  /** The norms on queries and keys have no weights (llama4). */
+  readonly qkNormBare?: boolean;
+  /** Queries and keys are rotated as complex numbers in fp32, token by token (llama4). */
+  readonly rotaryComplex?: boolean;
+  /** Queries are multiplied by a number for each position, in fp32 (llama4's layers without positions). */
+  readonly queryTuned?: boolean;
+  /** A mixture of experts in the place of the feed-forward block. */
+  readonly experts?: ExpertsShape | undefined;
+  /** Queries, keys and values by way of narrow latents; `headDim` is then that of queries and keys. */
+  readonly latent?: LatentShape;
+  /** A short convolution in the place of attention. */
+  readonly convolution?: ShortConvolutionShape;
+  /** Linear attention by the gated delta rule in the place of attention. */
+  readonly delta?: DeltaNetShape;
+  /** The query projection makes a gate for the attention's output beside the queries (qwen3_next). */
+  readonly outputGate?: boolean;
+}
+
+/** Layers that are alike. */
+export interface LayerRun {
+  readonly layers: number;
+  readonly window: number | null;
+  /** In what these layers differ from the shape they belong to: dense ones among sparse ones, other mixers. */
+  readonly differs?: Partial<DecoderShape>;
 }
 
 /** One value of a config: `text_config.hidden_size`, 2560, `config key text_config.hidden_size`. */
@@ -111,6 +196,8 @@ export interface Structure {
   readonly groups: readonly ParamGroup[];
   /** The decoder whose activations are walked; null when the family's activations are not known at all. */
   readonly decoder: DecoderShape | null;
+  /** What is walked instead of `decoder` where a model is more than one: encoders, encoder-decoders, towers. */
+  readonly stacks?: StackModel;
   /** Parameters outside `decoder` (a vision tower, experts beyond the dense width). */
   readonly paramsOutside: number;
   /** Longest sequence the model was made for; null when the config does not say. */

@@ -125,6 +125,12 @@ export class Arithmetic extends Tape {
     return this.outcome(this.node([x], [NUMBER], this.alike), this.like(x));
   }
 
+  /** `x *= number`: the storage of `x`; its backward is a new tensor. */
+  inPlaceScaled(x: Tensor): Tensor {
+    this.retain(x.storage);
+    return this.record(x, [x], [NUMBER], this.alike);
+  }
+
   /** Sum with a number: nothing is saved and the gradient passes. */
   shifted(x: Tensor): Tensor {
     return this.record(this.like(x), [x], [], this.passing);
@@ -151,6 +157,11 @@ export class Arithmetic extends Tape {
   }
 
   tanh(x: Tensor): Tensor {
+    const out = this.like(x);
+    return this.record(out, [x], [out.storage], this.alike);
+  }
+
+  sigmoid(x: Tensor): Tensor {
     const out = this.like(x);
     return this.record(out, [x], [out.storage], this.alike);
   }

@@ -1,6 +1,7 @@
 import { KINDS, rounded } from "./memory.ts";
 import { FP32, type Ops } from "./ops.ts";
 import type { Plan } from "./recipe.ts";
+import type { Leaf } from "./tape.ts";
 
 /** The parameters of a model as they are made: how many, what they weigh, and what training adds to them. */
 export class Holdings {
@@ -10,6 +11,11 @@ export class Holdings {
   /** Bytes of the trained parameters, and so of their gradients. */
   trainableBytes = 0;
   private trainableTensors = 0;
+  private factoredBytes = 0;
+  /** Where the parameters after the last layer begin and end among those made; an optimizer comes to them last. */
+  headFrom = 0;
+  headTo = 0;
+  private outside: Leaf | null = null;
 
   constructor(
     private readonly ops: Ops,
@@ -28,6 +34,7 @@ export class Holdings {
       this.trainable += leaf.fixed * times;
       this.trainableBytes += bytes;
       this.trainableTensors += times;
+      this.factoredBytes += rounded(leaf.factored * FP32) * times;
     }
   }
 
@@ -35,14 +42,55 @@ export class Holdings {
   countOutside(params: number): void {
     if (params === 0) return;
     const from = this.ops.leaves.length;
-    this.ops.leaf(params, this.plan.weightWidth, this.plan.trainBase);
+    // Matrices of unknown sides, whose row and column means are next to nothing.
+    this.outside = this.ops.leaf(params, this.plan.weightWidth, this.plan.trainBase, 0);
     this.count(from, 1);
   }
 
   /** States as wide as their parameters, and the optimizer's step as a scalar a tensor. */
   optimizerBytes(): number {
     const { plan } = this;
-    return this.trainableBytes * plan.states + (plan.stepScalars ? rounded(FP32) * this.trainableTensors : 0);
+    const scalars = plan.stepScalars || plan.factoredStates ? rounded(FP32) * this.trainableTensors : 0;
+    return this.trainableBytes * plan.states + (plan.factoredStates ? this.factoredBytes : 0) + scalars;
+  }
+
+  /**
+   * The most that the optimizer's step takes beside what it keeps. Adafactor and Lion go from parameter to parameter,
+   * each with two tensors as large as it: Lion in its dtype (a copy of the momentum and the sum with the gradient),
+   * Adafactor in fp32 (squares and their sum with epsilon, the update before and after, the update and its negative),
+   * beside fp32 copies of 16-bit parameters and gradients; and a name still holds the update of the parameter before.
+   * Source: transformers/optimization.py, `Adafactor.step`.
+   */
+  updateBytes(): number {
+    const { plan } = this;
+    if (plan.update === "in-place") return 0;
+    if (plan.update === "copies") return this.trainableBytes;
+    let most = 0;
+    let before = 0;
+    for (const { fixed, width, factored } of this.inTurn()) {
+      if (plan.update === "lion") {
+        most = Math.max(most, 2 * rounded(fixed * width));
+        continue;
+      }
+      const update = rounded(fixed * FP32);
+      const means = factored === fixed ? 0 : rounded(factored * FP32);
+      most = Math.max(most, (width === FP32 ? 2 : 4) * update + Math.max(before, means));
+      before = update;
+    }
+    return most;
+  }
+
+  /** Trained parameters as the optimizer comes to them: Trainer's groups, matrices with weight decay before the rest. */
+  private inTurn(): Leaf[] {
+    const { leaves } = this.ops;
+    const { headFrom, headTo } = this;
+    const trained = [
+      ...leaves.slice(0, headFrom),
+      ...leaves.slice(headTo),
+      ...leaves.slice(headFrom, headTo),
+    ].filter((leaf) => leaf.trainable && leaf !== this.outside);
+    const isMatrix = ({ fixed, factored }: Leaf) => factored !== fixed;
+    return [...trained.filter(isMatrix), ...trained.filter((leaf) => !isMatrix(leaf))];
   }
 
   /** What is there before the step: weights, optimizer state, and gradients where they accumulate over steps. */
@@ -50,6 +98,8 @@ export class Holdings {
     const { ops, plan } = this;
     ops.shift("weights", this.weightBytes, 0);
     ops.shift("optimizer", this.optimizerBytes(), 0);
+    // The loss's scale and the count of steps since it last changed.
+    if (plan.fp16) ops.shift("optimizer", 2 * rounded(FP32), 0);
     if (plan.buckets) ops.shift("buckets", this.trainableBytes, 0);
     if (!plan.accumulates) return;
     let here = 0;

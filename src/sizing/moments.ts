@@ -8,7 +8,7 @@ import type { Moment, Term } from "./types.ts";
 
 /** What a moment is explained with. */
 export interface Circumstances {
-  readonly shape: DecoderShape;
+  readonly shape: Pick<DecoderShape, "layers" | "vocab">;
   readonly plan: Plan;
   readonly tokens: number;
 }
@@ -29,7 +29,7 @@ const PHASES: Readonly<Record<string, string>> = {
 export function momentsOf(step: StepResult, around: Circumstances): Moment[] {
   const moments = [momentOf(step.optimizerStep, step, around)];
   for (const peak of step.peaks) {
-    if (peak.phase !== "optimizer-step") moments.push(momentOf(peak, step, around));
+    if (peak.phase !== "optimizer-step") moments.push(momentOf(peak, step, around, moments));
   }
   return moments;
 }
@@ -67,12 +67,21 @@ export function withOneSample(moments: readonly Moment[], single: readonly Momen
   ];
 }
 
-function momentOf(peak: Peak, step: StepResult, around: Circumstances): Moment {
+/** A phase can be highest twice, at small batches and at large ones: the later one is `loss-2`. */
+function momentOf(
+  peak: Peak,
+  step: StepResult,
+  around: Circumstances,
+  before: readonly Moment[] = [],
+): Moment {
   const name = nameOf(peak);
+  const what = PHASES[name] ?? name;
+  let times = 1;
+  for (const moment of before) if (moment.what === what) times++;
   let terms: Term[] | null = null;
   return {
-    name,
-    what: PHASES[name] ?? name,
+    name: times === 1 ? name : `${name}-${times}`,
+    what,
     fixedBytes: peak.fixed,
     perSampleBytes: peak.per,
     // A submit shows none; only explanations do.
@@ -125,7 +134,9 @@ function formulaOf(
         ? `${grouped(step.params)} parameters x ${plan.weightWidth} bytes`
         : `${grouped(base)} frozen parameters x ${plan.weightWidth} bytes + ${grouped(step.trainable)} of adapters x ${trainedWidth}`;
     case "optimizer":
-      return `${plan.states} states x ${grouped(step.trainable)} trained parameters x ${trainedWidth} bytes`;
+      return plan.factoredStates
+        ? "row and column means of squared gradients in fp32, of vectors all"
+        : `${plan.states} states x ${grouped(step.trainable)} trained parameters x ${trainedWidth} bytes`;
     case "gradients":
       return `gradients of ${grouped(fixedBytes / trainedWidth)} parameters x ${trainedWidth} bytes`;
     case "buckets":
@@ -133,7 +144,7 @@ function formulaOf(
     case "casts":
       return `16-bit copies that autocast made of ${grouped(fixedBytes / 2)} weights x 2 bytes`;
     case "inputs":
-      return `token ids, labels and mask: ${perToken} bytes a token x ${tokens} tokens`;
+      return `what the model is fed, labels and mask: ${perToken} bytes a token x ${tokens} tokens`;
     case "embedding":
       return `output of the embedding: ${perToken} bytes a token x ${tokens} tokens`;
     case "norms":

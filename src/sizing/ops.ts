@@ -11,6 +11,9 @@ export class Ops extends Arithmetic {
   /** Tensors that autocast made of parameters and keeps until the model's forward returns. */
   private cached: Leaf[] = [];
 
+  /** 16-bit is fp16, which `softmax` takes as it is when it is asked for fp32. */
+  fp16 = false;
+
   /** Probabilities that attention returned; a name of the layer holds them until it returns. */
   returned: Tensor | null = null;
   /** The same of the layer before, where the model's loop holds them (falcon). */
@@ -40,7 +43,7 @@ export class Ops extends Arithmetic {
    * A parameter as an operand: under autocast its 16-bit copy, kept for the forward when it is trained. The
    * caller's own is a copy that is not kept.
    */
-  private parameter(leaf: Leaf): Tensor {
+  protected parameter(leaf: Leaf): Tensor {
     if (!this.autocast || leaf.width !== FP32) return leaf;
     if (leaf.cast !== null) return leaf.cast;
     const made = this.record(this.like(leaf, HALF, KINDS.casts), [leaf], [], () => [this.like(leaf)]);
@@ -51,7 +54,7 @@ export class Ops extends Arithmetic {
   }
 
   /** Lets go what `parameter` made for the caller alone. */
-  private dropOperand(leaf: Leaf, operand: Tensor): void {
+  protected dropOperand(leaf: Leaf, operand: Tensor): void {
     if (operand !== leaf && operand !== leaf.cast) this.drop(operand);
   }
 
@@ -88,7 +91,10 @@ export class Ops extends Arithmetic {
     const node = this.node(
       [input, w, b],
       // The weights themselves are there all along; only a copy of them is held.
-      [trained ? input.storage : null, needsInput && w !== weight ? w.storage : null],
+      [
+        trained ? input.storage : null,
+        needsInput && (w !== weight || this.exactRecompute) ? w.storage : null,
+      ],
       (grad) => {
         const gradWeight = trained ? this.like(weight, input.width) : null;
         const gradInput = needsInput ? this.like(input) : null;
@@ -124,8 +130,12 @@ export class Ops extends Arithmetic {
     return result;
   }
 
-  /** `softmax(x, dtype)`; 16-bit bf16 input is cast first. Saves its result. */
+  /** `softmax(x, dtype)`; bf16 input is cast first, fp16 input is read by a kernel that returns fp32. Saves its result. */
   softmax(x: Tensor, width: number): Tensor {
+    if (this.fp16 && x.width === HALF && width === FP32) {
+      const out = this.like(x, FP32);
+      return this.record(out, [x], [out.storage], () => [this.like(x)]);
+    }
     const input = this.cast(x, width);
     const out = this.like(input);
     const result = this.record(out, [input], [out.storage], this.alike);

@@ -17,11 +17,29 @@ export const DEFAULT_RECIPE: Recipe = {
   paddingMask: false,
 };
 
+/**
+ * How an optimizer's step works: in place; with a copy of all trained parameters; or one parameter at a time, with
+ * temporaries as `Holdings.updateBytes` tells.
+ */
+export type Update = "in-place" | "copies" | "adafactor" | "lion";
+
+const UPDATES: Readonly<Record<Recipe["optimizer"], Update>> = {
+  adamw: "in-place",
+  "adamw-foreach": "copies",
+  "adamw-8bit": "in-place",
+  adafactor: "adafactor",
+  lion: "lion",
+  sgd: "in-place",
+  "sgd-momentum": "in-place",
+};
+
 /** What a recipe comes to in bytes. */
 export interface Plan {
   /** Bytes an element of the base weights. */
   readonly weightWidth: number;
   readonly autocast: boolean;
+  /** 16-bit is fp16, and the loss is scaled. */
+  readonly fp16: boolean;
   readonly trainBase: boolean;
   readonly adapter: { readonly rank: number; readonly width: number } | null;
   readonly adaptFeedForward: boolean;
@@ -32,8 +50,9 @@ export interface Plan {
   readonly states: number;
   /** Optimizer steps are kept as scalars, one a parameter tensor. */
   readonly stepScalars: boolean;
-  /** The step makes a copy of all trained parameters. */
-  readonly stepCopies: boolean;
+  /** Instead: row and column means of squares in fp32, and a scalar a parameter tensor. */
+  readonly factoredStates: boolean;
+  readonly update: Update;
   readonly accumulates: boolean;
   /** DDP's buckets: a second copy of all gradients for the whole run. */
   readonly buckets: boolean;
@@ -45,33 +64,29 @@ export function notSized(recipe: Recipe): Unsized | null {
     reason: "recipe-not-sized",
     message: `${what} is not sized by this build.`,
   });
-  if (recipe.precision === "amp-fp16") return reason("Precision amp-fp16");
   if (recipe.quant !== "none") return reason(`Quantisation ${recipe.quant}`);
-  if (recipe.offload !== "none") return reason(`Offloading (${recipe.offload})`);
+  if (recipe.offload === "all") return reason(`Offloading (${recipe.offload})`);
   if (recipe.parallel !== "sharded" && recipe.parallel !== "ddp")
     return reason(`Parallel mode ${recipe.parallel}`);
   if (recipe.loss !== "full") return reason("A fused loss");
-  switch (recipe.optimizer) {
-    case "adamw":
-    case "adamw-foreach":
-    case "sgd":
-    case "sgd-momentum":
-      return null;
-    default:
-      return reason(`Optimizer ${recipe.optimizer}`);
-  }
+  return recipe.optimizer === "adamw-8bit" ? reason(`Optimizer ${recipe.optimizer}`) : null;
 }
 
 /** The bytes behind a recipe that `notSized` lets through. */
 export function planOf(recipe: Recipe): Plan {
   const lora = recipe.loraRank !== null;
   // LoRA with fp32 is the usual LoRA on a checkpoint loaded in fp32, as Trainer's bf16=True runs it: under autocast too.
-  const autocast = recipe.precision === "amp-bf16" || (lora && recipe.precision === "fp32");
-  const half = recipe.precision === "bf16" || (lora && recipe.precision === "amp-bf16");
-  const adamw = recipe.optimizer === "adamw" || recipe.optimizer === "adamw-foreach";
+  const mixed = recipe.precision === "amp-bf16" || recipe.precision === "amp-fp16";
+  const autocast = mixed || (lora && recipe.precision === "fp32");
+  const half = recipe.precision === "bf16" || (lora && mixed);
+  // A state that is offloaded is updated where it is.
+  const here = recipe.offload === "none";
+  const adamw = here && (recipe.optimizer === "adamw" || recipe.optimizer === "adamw-foreach");
+  const oneState = here && (recipe.optimizer === "sgd-momentum" || recipe.optimizer === "lion");
   return {
     weightWidth: half ? 2 : 4,
     autocast,
+    fp16: recipe.precision === "amp-fp16",
     trainBase: !lora,
     adapter:
       recipe.loraRank === null ? null : { rank: recipe.loraRank, width: recipe.precision === "bf16" ? 2 : 4 },
@@ -79,9 +94,10 @@ export function planOf(recipe: Recipe): Plan {
     checkpointing: recipe.checkpointing === "full",
     implementation: recipe.attention,
     paddingMask: recipe.paddingMask,
-    states: adamw ? 2 : recipe.optimizer === "sgd-momentum" ? 1 : 0,
+    states: adamw ? 2 : oneState ? 1 : 0,
     stepScalars: adamw,
-    stepCopies: recipe.optimizer === "adamw-foreach",
+    factoredStates: here && recipe.optimizer === "adafactor",
+    update: here ? UPDATES[recipe.optimizer] : "in-place",
     accumulates: recipe.gradAccum > 1,
     buckets: recipe.parallel === "ddp",
   };
@@ -90,10 +106,10 @@ export function planOf(recipe: Recipe): Plan {
 /** What of a recipe was sized by the same rules but never measured, a sentence each. */
 export function unmeasured(recipe: Recipe): string[] {
   const said: string[] = [];
-  if (recipe.optimizer === "sgd" || recipe.optimizer === "sgd-momentum")
-    said.push(`The optimizer ${recipe.optimizer} was never measured.`);
-  if (recipe.gradAccum > 1)
-    said.push("Gradient accumulation was never measured; gradients are taken to live all along.");
+  if (recipe.offload === "optimizer")
+    said.push(
+      "Offloading was never measured; the device is taken to hold weights and gradients, and no state.",
+    );
   if (recipe.parallel === "ddp")
     said.push("DDP was never measured; its buckets are taken as one more copy of the gradients.");
   if (recipe.attention === "flash" && recipe.paddingMask)

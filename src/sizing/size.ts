@@ -18,6 +18,11 @@ export function sizeStructure(
   const { structure } = located;
   const refused = notSized(recipe);
   if (refused !== null) return fail(refused);
+  if (structure.stacks !== undefined) {
+    // Evaluated at first use, and at once: most submits name a decoder and need none of these modules.
+    const { sizeStacks } = require("./stacks/size.ts") as typeof import("./stacks/size.ts");
+    return sizeStacks(located, structure.stacks, recipe, seqLen);
+  }
   const shape = structure.decoder;
   if (shape === null) {
     return fail({
@@ -75,7 +80,7 @@ function asSized(
       note: "The flash kernel takes 16-bit operands only; fp32 is sized with sdpa.",
     };
   }
-  if (recipe.attention === "flash" && shape.alibi) {
+  if (recipe.attention === "flash" && shape.alibi && shape.callsKernelDirectly) {
     return {
       sized: { ...recipe, attention: "sdpa" },
       note: "Flash attention has no ALiBi; the model is sized with sdpa.",
@@ -87,20 +92,51 @@ function asSized(
       note: "Soft-capped scores have no sdpa kernel; the model is sized with eager.",
     };
   }
-  if (recipe.attention === "sdpa" && shape.alibi && !shape.callsKernelDirectly) {
+  if (recipe.attention === "sdpa" && shape.eagerOnly) {
     return {
       sized: { ...recipe, attention: "eager" },
-      note: "The family has no sdpa attention with ALiBi; the model is sized with eager.",
+      note: "The family has no sdpa attention; the model is sized with eager.",
+    };
+  }
+  if (recipe.attention === "sdpa" && shape.sinks) {
+    return {
+      sized: { ...recipe, attention: "eager" },
+      note: "Attention sinks have no sdpa kernel; the model is sized with eager.",
+    };
+  }
+  if (recipe.attention !== "eager" && shape.alibi && !shape.callsKernelDirectly) {
+    return {
+      sized: { ...recipe, attention: "eager" },
+      note: `The family has no ${recipe.attention} attention with ALiBi; the model is sized with eager.`,
     };
   }
   return { sized: recipe, note: null };
 }
 
+/** Families whose flash attention the step measurer cannot run. */
+function neverFlashed(shape: DecoderShape): boolean {
+  return !!(shape.callsKernelDirectly || shape.sinks || shape.eagerOnly || shape.latent?.index);
+}
+
 /** What was never measured for this family; the step measurer cannot run it. */
 function unmeasuredWith(recipe: Recipe, shape: DecoderShape): string[] {
   const said: string[] = [];
-  if (recipe.attention === "flash" && shape.callsKernelDirectly) {
+  if (recipe.attention === "flash" && neverFlashed(shape)) {
     said.push("Flash attention of this family was never measured.");
+  }
+  if (recipe.loraRank !== null && recipe.loraTargets === "all-linear" && shape.experts?.router.linear) {
+    said.push("LoRA on all linear layers does not run with this family's router and was never measured.");
+  }
+  if (recipe.checkpointing === "full" && shape.valueNorm) {
+    said.push(
+      "With checkpointing this family keeps the keys and values of two layers; they are not counted.",
+    );
+  }
+  if (recipe.checkpointing === "full" && shape.eagerOnly) {
+    said.push("Checkpointing of this family was never measured.");
+  }
+  if (recipe.precision === "amp-fp16" && recipe.loraRank !== null && shape.experts !== undefined) {
+    said.push("Experts in fp16 were never measured; they are sized as in bf16.");
   }
   if (recipe.checkpointing === "full" && shape.fusedSplit === "shared-index") {
     said.push("Checkpointing of this family's shared keys was never measured.");

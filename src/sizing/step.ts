@@ -1,8 +1,9 @@
 import { normsPerLayer } from "../model/decoder.ts";
-import type { DecoderShape } from "../model/types.ts";
+import type { DecoderShape, LayerRun } from "../model/types.ts";
 import { catcher, checkpointedLayer } from "./checkpoint.ts";
 import { Envelope, type Peak } from "./envelope.ts";
 import { Holdings } from "./holdings.ts";
+import { rounded } from "./memory.ts";
 import { FP32, Ops } from "./ops.ts";
 import { replaced } from "./programs/attention.ts";
 import { type Context, project, projection } from "./programs/context.ts";
@@ -55,6 +56,10 @@ export function trainingStep(
 ): StepResult {
   const envelope = new Envelope();
   const ops = new Ops(envelope, tokens, plan.autocast, single);
+  ops.fp16 = plan.fp16;
+  const special = shape.experts ?? shape.latent ?? shape.delta ?? shape.convolution;
+  const written = shape.activation === "gelu-function" || shape.activation === "xielu";
+  ops.exactRecompute = special !== undefined || written || shape.windows.some(({ differs }) => differs);
   const context: Context = {
     ops,
     shape,
@@ -65,11 +70,15 @@ export function trainingStep(
   };
   const held = new Holdings(ops, plan);
   const before = embedding(context);
+  held.headFrom = ops.leaves.length;
   const after = headModules(context, before.table);
+  held.headTo = ops.leaves.length;
   held.count(0, 1);
   const runs = runsOf(context, plan, held);
   held.countOutside(paramsOutside);
   held.account();
+  const { maskBufferRows: rows = 0 } = shape;
+  if (rows > 0) ops.shift("weights", shape.layers * rounded(rows * rows), 0);
   // Token ids and labels, and the mask of a padded batch.
   ops.shift("inputs", 0, (plan.paddingMask ? 3 : 2) * INT64 * tokens);
 
@@ -90,6 +99,8 @@ export function trainingStep(
   const loss = lossOf(context, after, hidden, cachedBetween);
 
   ops.phase = "loss";
+  // The scaled loss, then the flag of an overflow.
+  if (plan.fp16) ops.shift("inputs", rounded(FP32), 0);
   ops.seed(loss, ops.tensor(1, 0, FP32));
   ops.drop(loss);
   ops.backward(tail);
@@ -103,10 +114,10 @@ export function trainingStep(
   ops.backward(begin);
   if (sink !== null) ops.drop(sink.grads[0] ?? null, ended);
 
-  // Clipping works in place; so does the fused optimizer.
+  // Clipping works in place.
   ops.phase = "optimizer-step";
   if (plan.trainBase && !plan.accumulates) ops.shift("gradients", paramsOutside * plan.weightWidth, 0);
-  ops.shift("backward", plan.stepCopies ? held.trainableBytes : 0, 0);
+  ops.shift("backward", held.updateBytes(), 0);
   const byKind = ops.snapshot();
   for (let i = 1; i < byKind.length; i += 2) byKind[i] = 0;
   ops.offer();
@@ -124,14 +135,14 @@ export function trainingStep(
 /** The modules after the last layer. */
 function headModules(context: Context, table: Leaf) {
   const { ops, shape, weightWidth, trainBase } = context;
-  const made = (count: number) => ops.leaf(count, weightWidth, trainBase);
+  const made = (count: number, factored = count) => ops.leaf(count, weightWidth, trainBase, factored);
   return {
     norm: shape.finalNorm ? norm(context, shape.norm, shape.hidden) : null,
     projectOut:
       shape.embedWidth === shape.hidden
         ? null
         : projection(context, shape.hidden, shape.embedWidth, false, context.feedForward),
-    head: shape.tiedHead ? table : made(shape.vocab * shape.embedWidth),
+    head: shape.tiedHead ? table : made(shape.vocab * shape.embedWidth, shape.vocab + shape.embedWidth),
     bias: shape.bias.head ? made(shape.vocab) : null,
   };
 }
@@ -142,17 +153,18 @@ function runsOf(context: Context, plan: Plan, held: Holdings): Run[] {
   const { ops, shape } = context;
   // With a frozen embedding the first layer's input needs no gradient, so it keeps less than the others.
   const pattern = plan.trainBase || plan.checkpointing ? 0 : 1;
-  const norms = normsPerLayer(shape.normPlacement);
   const runs: Run[] = [];
-  const add = (count: number, window: number | null) => {
+  const add = ({ layers: count, window, differs }: LayerRun) => {
+    const own = differs === undefined ? context : { ...context, shape: { ...shape, ...differs } };
+    const norms = normsPerLayer(own.shape.normPlacement);
     const from = ops.leaves.length;
-    const layers = [layer(context, norms)];
+    const layers = [layer(own, norms)];
     held.count(from, count);
-    while (layers.length < Math.min(count, pattern + 2)) layers.push(layer(context, norms));
+    while (layers.length < Math.min(count, pattern + 2)) layers.push(layer(own, norms));
     runs.push({ window, between: count - layers.length, layers, pattern });
   };
-  for (const { layers, window } of shape.windows) if (layers > 0) add(layers, window);
-  if (runs.length === 0) add(shape.layers, null);
+  for (const run of shape.windows) if (run.layers > 0) add(run);
+  if (runs.length === 0) add({ layers: shape.layers, window: null });
   return runs;
 }
 
@@ -178,7 +190,7 @@ function forwardLayers(
       const next = plan.checkpointing
         ? checkpointedLayer(ops, hidden, one, around)
         : forwardLayer(ops, hidden, one, around);
-      const excluded = ops.endLayer(shape.callsKernelDirectly ?? false);
+      const excluded = ops.endLayer(shape.callsKernelDirectly ?? shape.probabilitiesOutlive ?? false);
       ops.drop(hidden);
       // An input that only the embedding's name keeps alive would have died in a later layer.
       if (hidden.storage === embedded.storage && hidden.storage.refs === 1) excluded.push(next.storage);

@@ -36,6 +36,8 @@ export interface Tensor extends Value {
 export interface Leaf extends Tensor {
   readonly leaf: true;
   readonly trainable: boolean;
+  /** Elements of the row and column means of a matrix, for an optimizer that keeps these; of a vector its own. */
+  readonly factored: number;
   /** Gradients still to come in this step. */
   uses: number;
   arrived: Value | null;
@@ -57,6 +59,8 @@ export interface Node {
   readonly run: Backward;
   readonly grads: (Value | null)[];
   reached: boolean;
+  /** Made by a recomputation: what it saved is handed out once and dies before its gradients are cast. */
+  readonly again?: boolean;
 }
 
 /** The storage of what is counted elsewhere. */
@@ -67,6 +71,11 @@ const NOTHING: readonly never[] = [];
 export class Tape extends Memory {
   /** Under checkpointing a layer's forward keeps nothing for backward. */
   recording = true;
+  /**
+   * Under checkpointing PyTorch hands out what a recomputation saved once, so that it dies before gradients are cast,
+   * and counts saved weights when it looks for the end. Off for the dense decoders, whose figures stand without it.
+   */
+  exactRecompute = false;
   private readonly nodes: Node[] = [];
   /** Tensors saved so far, and after how many a recomputation ends; storages beyond it are never made. */
   private saves = 0;
@@ -75,7 +84,7 @@ export class Tape extends Memory {
   /** Parameters made so far, in order. */
   readonly leaves: Leaf[] = [];
 
-  leaf(count: number, width: number, trainable: boolean): Leaf {
+  leaf(count: number, width: number, trainable: boolean, factored = count): Leaf {
     const leaf: Leaf & { node: Leaf | null } = {
       storage: ELSEWHERE,
       fixed: count,
@@ -85,6 +94,7 @@ export class Tape extends Memory {
       slot: 0,
       leaf: true,
       trainable,
+      factored,
       uses: 0,
       arrived: null,
       grad: null,
@@ -163,6 +173,7 @@ export class Tape extends Memory {
       run,
       grads: outputs === 1 ? [null] : new Array(outputs).fill(null),
       reached: false,
+      again: this.exactRecompute && this.endAfter !== Number.POSITIVE_INFINITY,
     };
     if (recording) this.nodes.push(node);
     return node;
@@ -210,15 +221,16 @@ export class Tape extends Memory {
     this.kind = outer;
   }
 
-  private runNode({ run, grads, edges, saved }: Node): void {
+  private runNode({ run, grads, edges, saved, again }: Node): void {
     const outputs = run(grads[0]!, grads);
+    if (again) this.letGo(saved);
     for (let i = 0; i < edges.length; i++) {
       const edge = edges[i];
       const grad = outputs[i];
       if (edge && grad && edge.node !== null) outputs[i] = this.fitted(edge, grad);
     }
     this.dropAll(grads);
-    this.letGo(saved);
+    if (!again) this.letGo(saved);
     for (let i = 0; i < edges.length; i++) {
       const grad = outputs[i];
       if (!grad) continue;

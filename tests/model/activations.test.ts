@@ -63,7 +63,11 @@ describe("small models of each family, dominated by their activations", () => {
   test("the families that assume nothing were all measured", () => {
     const measured = [...byType].filter(([, steps]) => steps.every((step) => !errorOf(step).assumed));
     expect(measured.map(([type]) => type).sort()).toEqual([
+      "apertus",
       "arcee",
+      "bloom",
+      "cohere",
+      "cohere2",
       "ernie4_5",
       "exaone4",
       "gemma2",
@@ -71,9 +75,15 @@ describe("small models of each family, dominated by their activations", () => {
       "glm",
       "glm4",
       "gpt_bigcode",
+      "gpt_neo",
       "gptj",
+      "hunyuan_v1_dense",
+      "mixtral",
+      "nemotron",
+      "olmo",
       "olmo3",
       "phi",
+      "qwen3_moe",
       "seed_oss",
       "smollm3",
       "stablelm",

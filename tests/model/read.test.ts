@@ -546,11 +546,12 @@ describe("attention windows", () => {
       ],
     ],
     [
+      // Its layers without a window have no positions either, and one of them is the last.
       "the older pattern key",
       { model_type: "cohere2", sliding_window: 100, sliding_window_pattern: 3 },
       [
-        [4, null],
         [8, 100],
+        [4, null],
       ],
     ],
     [

@@ -2,11 +2,13 @@
 
 Usage: measure.py ORACLE.py CONFIGS.json OUT.jsonl [SEED [CASES_PER_CONFIG]]
        measure.py ORACLE.py CATALOGUE.jsonl OUT.jsonl [SEED [MODELS]]
+       measure.py ORACLE.py CATALOGUE.jsonl OUT.jsonl SEED decoders [MODEL_TYPE ...]
 
 ORACLE.py is the step measurer (PyTorch on fake tensors); CONFIGS.json holds configs by name. Configs are cut to a
 few layers, so that short-lived memory shows beside what adds up over layers, and changed at random (window,
 vocabulary, head counts, biases); a row lists its changes. From a catalogue ({id, config, params} a line), models
-drawn at random are measured as they are. Recipes and lengths are drawn at random too. Appends a JSON object a batch.
+drawn at random are measured as they are. With `decoders`, models of the catalogue (and CONFIGS.json beside OUT.jsonl)
+that are not dense are cut to a few layers and measured under every recipe at two lengths. Recipes and lengths are drawn at random too. Appends a JSON object a batch.
 """
 import importlib.util, json, os, random, sys, tempfile, traceback
 
@@ -81,14 +83,81 @@ def drawn(rng, path, count):
             yield config, {**case, "catalogue": True, "seq": min(rng.choice([512, 1024, 2048, 4096]), context)}
 
 
+# Decoders beside the dense ones: a model, and changes that cut it to a few layers with each kind of layer among them.
+DECODERS = [
+    ("mistralai/Mixtral-8x22B-v0.1", dict(num_hidden_layers=3)),
+    ("Qwen/Qwen1.5-MoE-A2.7B-Chat", dict(num_hidden_layers=3)),
+    ("Qwen/Qwen3-30B-A3B", dict(num_hidden_layers=4)),
+    ("openai/gpt-oss-20b", dict(num_hidden_layers=4, layer_types=["sliding_attention", "full_attention"] * 2)),
+    ("deepseek-ai/DeepSeek-V2-Lite", dict(num_hidden_layers=4)),
+    ("deepseek-ai/DeepSeek-V2", dict(num_hidden_layers=3, n_routed_experts=32)),
+    ("moonshotai/Kimi-K2-Instruct", dict(model_type="deepseek_v3", num_hidden_layers=3, n_routed_experts=32)),
+    ("zai-org/GLM-4.5", dict(num_hidden_layers=4, n_routed_experts=32, first_k_dense_replace=1)),
+    ("MiniMaxAI/MiniMax-M2.5", dict(num_hidden_layers=3, num_local_experts=32)),
+    ("microsoft/Phi-3.5-MoE-instruct", dict(num_hidden_layers=3)),
+    ("allenai/OLMoE-1B-7B-0924", dict(num_hidden_layers=4)),
+    ("ibm-granite/granite-3.1-1b-a400m-base", dict(num_hidden_layers=4)),
+    ("bigscience/bloom-560m", dict(n_layer=4)),
+    ("CohereLabs/aya-23-8B", dict(num_hidden_layers=3)),
+    ("CohereLabs/c4ai-command-r-plus", dict(num_hidden_layers=3)),
+    ("CohereLabs/c4ai-command-r7b-12-2024", dict(num_hidden_layers=4, sliding_window=512)),
+    ("EleutherAI/gpt-neo-125m", dict(num_layers=4, attention_types=[[["global", "local"], 2]])),
+    ("swiss-ai/Apertus-8B-2509", dict(num_hidden_layers=3)),
+    ("tencent/Hunyuan-7B-Instruct", dict(num_hidden_layers=3)),
+    ("stabilityai/stablelm-2-12b", dict(num_hidden_layers=3)),
+    ("ibm-granite/granite-4.0-1b", dict(num_hidden_layers=4, layer_types=["attention"] * 4)),
+    ("allenai/OLMo-1B-hf", dict(num_hidden_layers=4)),
+    ("nvidia/Minitron-4B-Base", dict(num_hidden_layers=3)),
+    ("google/gemma-4-31B (text)", dict(num_hidden_layers=4, layer_types=["sliding_attention"] * 3 + ["full_attention"], sliding_window=512)),
+    ("google/gemma-4-26B-A4B (text)", dict(num_hidden_layers=4, num_experts=16, layer_types=["sliding_attention"] * 3 + ["full_attention"], sliding_window=512)),
+    ("zai-org/GLM-5", dict(num_hidden_layers=3, n_routed_experts=16, first_k_dense_replace=1)),
+    ("LiquidAI/LFM2-350M", dict(num_hidden_layers=5, layer_types=["conv", "conv", "full_attention", "conv", "conv"])),
+    ("Qwen/Qwen3-Next-80B-A3B-Instruct", dict(num_hidden_layers=4, num_experts=64)),
+    ("Qwen/Qwen3.5-0.8B (text)", dict(num_hidden_layers=4, layer_types=["linear_attention"] * 3 + ["full_attention"])),
+    ("Qwen/Qwen3.5-35B-A3B (text)", dict(num_hidden_layers=4, num_experts=32, layer_types=["linear_attention"] * 3 + ["full_attention"])),
+    ("meta-llama/Llama-4-Scout-17B-16E-Instruct (text)", dict(num_hidden_layers=4, num_local_experts=4, attention_chunk_size=1024)),
+]
+# Of a decoder, each of these at two lengths.
+RECIPES = [
+    dict(recipe="amp-bf16"), dict(recipe="bf16"), dict(recipe="fp32"), dict(recipe="lora", targets="attn"),
+    dict(recipe="lora", targets="all-linear"), dict(recipe="amp-bf16", checkpointing=True),
+    dict(recipe="lora-bf16", targets="all-linear", checkpointing=True), dict(recipe="amp-bf16", attention="eager"),
+    dict(recipe="bf16", padding_mask=True), dict(recipe="lora-fp32", targets="attn", checkpointing=True),
+    dict(recipe="bf16", attention="flash", optimizer="foreach"),
+]
+
+
+def decoders(rng, catalogue, beside, only):
+    configs = {**json.load(open(beside)), **{r["id"]: r["config"] for r in map(json.loads, open(catalogue))}}
+    for name, changes in DECODERS:
+        config = configs[name]
+        if only and config["model_type"] not in only:
+            continue
+        for recipe in RECIPES:
+            if recipe.get("checkpointing") and config["model_type"] == "gemma4_text":
+                continue                           # keys and values that two layers keep are not sized
+            if recipe.get("attention") == "flash" and config["model_type"] == "gpt_neo":
+                continue                           # it chooses its attention class when it is built, as eager
+            for seq in rng.sample([200, 512, 1001, 2048], 2):
+                lora = recipe["recipe"].startswith("lora")
+                case = dict(
+                    config=name, changes=changes, optimizer="fused", attention="sdpa", padding_mask=False,
+                    checkpointing=False, lora_rank=16 if lora else None, targets=None, seq=seq)
+                yield {**config, **changes}, {**case, **recipe}
+
+
 def main():
     oracle = load(sys.argv[1])
     out = open(sys.argv[3], "a")
     rng = random.Random(int(sys.argv[4]) if len(sys.argv) > 4 else 1)
-    count = int(sys.argv[5]) if len(sys.argv) > 5 else 12
     import transformers.masking_utils as masking
     skip_mask = masking._ignore_causal_mask_sdpa       # the measurer replaces it for padded batches, for good
-    for raw, case in drawn(rng, sys.argv[2], count):
+    if sys.argv[5:6] == ["decoders"]:
+        beside = os.path.join(os.path.dirname(os.path.abspath(sys.argv[3])), "configs.json")
+        todo = decoders(rng, sys.argv[2], beside, sys.argv[6:])
+    else:
+        todo = drawn(rng, sys.argv[2], int(sys.argv[5]) if len(sys.argv) > 5 else 12)
+    for raw, case in todo:
         with tempfile.NamedTemporaryFile("w", suffix=".json", delete=False) as f:
             json.dump(raw, f)
         # LoRA under autocast on a base loaded in fp32.

@@ -2,7 +2,7 @@ import { GateError } from "../../lib/errors.ts";
 import type { ConfigReader } from "../config.ts";
 import { decoderGroups } from "../decoder.ts";
 import { countParams, type StructureExtras } from "../family.ts";
-import type { DecoderShape, ParamGroup, Structure } from "../types.ts";
+import type { DecoderShape, LayerRun, ParamGroup, Structure } from "../types.ts";
 import { baseShape } from "./shapes.ts";
 
 /** What is said of every family whose activations were not walked for themselves. */
@@ -123,6 +123,36 @@ function slidingWindows(
   return runs.filter((run) => run.layers > 0);
 }
 
+/** A kind of layer under a name of its own. */
+export interface NamedKind extends Omit<LayerRun, "layers"> {
+  readonly name: string;
+}
+
+/**
+ * Layers of several kinds as runs: at both ends as they stand, until each kind has come, and those between by kind.
+ * Which kind stands first and last decides what else lives while it runs back.
+ */
+export function layerRuns(layers: number, kindOf: (layer: number) => NamedKind): LayerRun[] {
+  const kinds: NamedKind[] = [];
+  for (let layer = 0; layer < layers; layer++) kinds.push(kindOf(layer));
+  const distinct = new Set(kinds.map(({ name }) => name)).size;
+  const seen = new Set<string>();
+  let head = 0;
+  while (head < layers && seen.size < distinct) seen.add(kinds[head++]!.name);
+  seen.clear();
+  let tail = layers;
+  while (tail > head && seen.size < distinct) seen.add(kinds[--tail]!.name);
+  if (seen.size < distinct) tail = layers;
+  const middle = Map.groupBy(kinds.slice(head, tail), ({ name }) => name);
+  const runs: (LayerRun & { layers: number; readonly name: string })[] = [];
+  for (const kind of [...kinds.slice(0, head), ...[...middle.values()].flat(), ...kinds.slice(tail)]) {
+    const last = runs.at(-1);
+    if (last?.name === kind.name) last.layers += 1;
+    else runs.push({ ...kind, layers: 1 });
+  }
+  return runs.map(({ name: _, ...run }) => run);
+}
+
 /**
  * The head that an architecture's name stands for: `lm` scores the vocabulary, a bare `*Model` has none, a
  * classifier has one row a label.
@@ -200,8 +230,10 @@ export function partsStructure(
     activeParams: extras.activeParams ?? params,
     groups: groups.filter((group) => group.count > 0),
     decoder,
-    paramsOutside: params - (decoder === null ? 0 : countParams(decoderGroups(decoder))),
+    paramsOutside:
+      extras.paramsOutside ?? params - (decoder === null ? 0 : countParams(decoderGroups(decoder))),
     contextTokens: extras.contextTokens ?? null,
+    ...(extras.stacks === undefined ? {} : { stacks: extras.stacks }),
     assumed: extras.assumed ?? [],
     notes: extras.notes ?? [],
   };

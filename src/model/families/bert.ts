@@ -1,9 +1,12 @@
 import type { ConfigReader } from "../config.ts";
 import type { FamilyReader } from "../family.ts";
 import { encoderLayer, layerNorm, linear } from "../parts.ts";
+import type { Stack, StackBlock, StackModel } from "../stacks.ts";
 import type { ParamGroup } from "../types.ts";
 import { labels, partsStructure } from "./base.ts";
-import { ENCODER, encoderShape } from "./encoder-shape.ts";
+import { type BertTraits, bertStacks } from "./bert-stacks.ts";
+import { encoderShape } from "./encoder-shape.ts";
+import { NO_LIMITS } from "./stack-parts.ts";
 
 /** What stands on top of an encoder, by the last words of the architecture's name. */
 interface HeadParts {
@@ -25,7 +28,21 @@ interface BertLike {
   readonly relativeBuckets?: boolean;
   /** The head's bias is a second one, equal to the first only where weights are tied. */
   readonly biasTied: boolean;
+  /** The vocabulary head's activation is the layers' and not always a GELU. */
+  readonly headActivation: boolean;
 }
+
+/** What BERT, RoBERTa and their like have in common in a training step. */
+const BERT_STEP: Omit<BertTraits, keyof BertLike | "scorerAdapted"> = {
+  dropout: {
+    attention: "attention_probs_dropout_prob",
+    attended: "hidden_dropout_prob",
+    hidden: "hidden_dropout_prob",
+  },
+  activation: "hidden_act",
+  outputAdapted: false,
+  keepsInner: true,
+};
 
 function bertHead(config: ConfigReader, hidden: number, vocab: number, family: BertLike): HeadParts {
   const name = config.architecture();
@@ -74,13 +91,42 @@ function bertLike(family: BertLike): FamilyReader {
         { name: "pooler", count: head.pooler ? linear(hidden, hidden, true) : 0 },
         ...head.extra,
       ];
+      const sizes = { layers, hidden, heads, ffn, vocab, positions, width: hidden };
+      const step = bertStacks(config, sizes, {
+        ...BERT_STEP,
+        ...family,
+        tokenTypes: types,
+        scorerAdapted: family.denseClassifier,
+      });
+      const stacks = family.relativeBuckets ? withBuckets(config, step.stacks) : step.stacks;
       return partsStructure(
         config.text("model_type", family.types[0] ?? ""),
         groups,
         encoderShape({ layers, hidden, heads, ffn, vocab }, { positionRows: positions }),
-        { contextTokens: Math.max(1, positions - family.reservedPositions), assumed: ENCODER },
+        {
+          contextTokens: Math.max(1, positions - family.reservedPositions),
+          stacks,
+          assumed: step.assumed,
+          notes: step.notes,
+        },
       );
     },
+  };
+}
+
+/** MPNet: biases by distance on the scores, which therefore have no kernel; transformers does not checkpoint it. */
+function withBuckets(config: ConfigReader, { stacks, head }: StackModel): StackModel {
+  const [encoder] = stacks as readonly [Stack];
+  const buckets = config.size("relative_attention_num_buckets", 32);
+  const block: StackBlock = {
+    ...encoder.block,
+    attention: { ...encoder.block.attention, positionBias: { buckets, perSample: true } },
+    adapted: { inputs: true, output: true },
+  };
+  return {
+    stacks: [{ ...encoder, block }],
+    head,
+    limits: { ...NO_LIMITS, eagerOnly: true, noCheckpointing: true },
   };
 }
 
@@ -92,6 +138,7 @@ export const bert = bertLike({
   denseClassifier: false,
   reservedPositions: 0,
   biasTied: true,
+  headActivation: true,
 });
 
 export const roberta = bertLike({
@@ -102,6 +149,7 @@ export const roberta = bertLike({
   denseClassifier: true,
   reservedPositions: 2,
   biasTied: true,
+  headActivation: false,
 });
 
 export const xlmRoberta = bertLike({
@@ -112,6 +160,7 @@ export const xlmRoberta = bertLike({
   denseClassifier: true,
   reservedPositions: 2,
   biasTied: true,
+  headActivation: false,
 });
 
 export const mpnet = bertLike({
@@ -122,6 +171,7 @@ export const mpnet = bertLike({
   denseClassifier: true,
   reservedPositions: 2,
   biasTied: true,
+  headActivation: false,
   relativeBuckets: true,
 });
 
@@ -135,7 +185,7 @@ export const distilbert: FamilyReader = {
     const ffn = config.size("hidden_dim", 3072);
     const vocab = config.size("vocab_size", 30522);
     const positions = config.size("max_position_embeddings", 512);
-    const head = bertHead(config, hidden, vocab, {
+    const family: BertLike = {
       types: [],
       vocab,
       tokenTypes: 0,
@@ -143,6 +193,17 @@ export const distilbert: FamilyReader = {
       denseClassifier: true,
       reservedPositions: 0,
       biasTied: false,
+      headActivation: true,
+    };
+    const head = bertHead(config, hidden, vocab, family);
+    const sizes = { layers, hidden, heads, ffn, vocab, positions, width: hidden };
+    const step = bertStacks(config, sizes, {
+      ...family,
+      dropout: { attention: "attention_dropout", attended: null, hidden: "dropout" },
+      activation: "activation",
+      outputAdapted: true,
+      keepsInner: false,
+      scorerAdapted: false,
     });
     const choice = config.architecture().endsWith("ForMultipleChoice");
     return partsStructure(
@@ -154,7 +215,7 @@ export const distilbert: FamilyReader = {
         ...head.extra,
       ],
       encoderShape({ layers, hidden, heads, ffn, vocab }, { positionRows: positions }),
-      { contextTokens: positions, assumed: ENCODER },
+      { contextTokens: positions, stacks: step.stacks, assumed: step.assumed, notes: step.notes },
     );
   },
 };

@@ -1,9 +1,12 @@
 import type { ConfigReader } from "../config.ts";
 import type { FamilyReader } from "../family.ts";
 import { encoderLayer, layerNorm, linear } from "../parts.ts";
+import type { Stack, TextInput } from "../stacks.ts";
 import type { ParamGroup } from "../types.ts";
-import { labels, nearest, partsStructure } from "./base.ts";
+import { labels, partsStructure } from "./base.ts";
+import { type BertSizes, bertStacks, type StacksRead } from "./bert-stacks.ts";
 import { encoderShape } from "./encoder-shape.ts";
+import { NO_LIMITS } from "./stack-parts.ts";
 
 /** `pos_att_type` is a list, or the same joined by `|` in older files. */
 function positionTerms(config: ConfigReader): string[] {
@@ -51,6 +54,13 @@ export const debertaV2: FamilyReader = {
         count: linear(hidden, width, true) + layerNorm(width) + vocab + (tied ? 0 : vocab * (width + 1)),
       };
     const absolute = config.flag("position_biased_input", true) ? positions : 0;
+    const sizes = { layers, hidden, heads, ffn, vocab, positions: absolute, width };
+    const step = debertaStacks(config, sizes, types, {
+      rows: relative ? 2 * buckets : 0,
+      normed: tableNorm,
+      terms: relative ? positionTerms(config) : [],
+      ownProjections: !config.flag("share_att_key", false),
+    });
     return partsStructure(
       "deberta-v2",
       [
@@ -73,10 +83,80 @@ export const debertaV2: FamilyReader = {
       encoderShape({ layers, hidden, heads, ffn, vocab }),
       {
         contextTokens: positions,
-        assumed: [nearest("gpt2"), "an encoder; the scores of relative positions are not counted"],
+        stacks: step.stacks,
+        assumed:
+          kernel === null ? step.assumed : [...step.assumed, "the convolution's activations are not counted"],
+        notes: step.notes,
       },
     );
   },
 };
+
+interface Relative {
+  readonly rows: number;
+  readonly normed: boolean;
+  readonly terms: readonly string[];
+  readonly ownProjections: boolean;
+}
+
+/** DeBERTa's step: BERT's, with scores of its own and no kernel for them. */
+function debertaStacks(
+  config: ConfigReader,
+  sizes: BertSizes,
+  tokenTypes: number,
+  relative: Relative,
+): StacksRead {
+  const { hidden, width } = sizes;
+  const read = bertStacks(config, sizes, {
+    pooler: false,
+    denseClassifier: false,
+    biasTied: true,
+    reservedPositions: 0,
+    tokenTypes,
+    dropout: {
+      attention: "attention_probs_dropout_prob",
+      attended: "hidden_dropout_prob",
+      hidden: "hidden_dropout_prob",
+    },
+    activation: "hidden_act",
+    headActivation: true,
+    outputAdapted: false,
+    keepsInner: true,
+    scorerAdapted: false,
+  });
+  const [encoder] = read.stacks.stacks as readonly [Stack];
+  const input = encoder.input as TextInput;
+  const stack: Stack = {
+    ...encoder,
+    input: {
+      ...input,
+      positions: sizes.positions === 0 ? null : input.positions,
+      masked: true,
+      projection: width === hidden ? null : { bias: false, beforeNorm: true },
+    },
+    block: {
+      ...encoder.block,
+      attention: {
+        ...encoder.block.attention,
+        disentangled: {
+          rows: relative.rows,
+          normed: relative.normed,
+          contentToPosition: relative.terms.includes("c2p"),
+          positionToContent: relative.terms.includes("p2c"),
+          ownProjections: relative.ownProjections,
+          dropout: encoder.block.dropout.fed,
+        },
+      },
+    },
+  };
+  return {
+    ...read,
+    stacks: {
+      ...read.stacks,
+      stacks: [stack],
+      limits: { ...NO_LIMITS, eagerOnly: true },
+    },
+  };
+}
 
 export const DEBERTAS: readonly FamilyReader[] = [debertaV2];

@@ -2,17 +2,27 @@ import type { ConfigReader } from "../config.ts";
 import { decoderGroups } from "../decoder.ts";
 import { countParams, type FamilyReader } from "../family.ts";
 import { attention, gatedMlp, linear } from "../parts.ts";
-import type { ParamGroup } from "../types.ts";
-import { contextTokens, headed, nearest, partsStructure, readShape, type ShapeDefaults } from "./base.ts";
-import { activeOf, type Experts, expertGroups, tokenWidth } from "./experts.ts";
-import { RECURRENT_AS_ATTENTION } from "./mamba.ts";
-import { sparseStep } from "./moe.ts";
+import type { DecoderShape, ParamGroup } from "../types.ts";
+import { contextTokens, headed, layerRuns, partsStructure, readShape, type ShapeDefaults } from "./base.ts";
+import { activeOf, type Experts, expertGroups, withExperts } from "./experts.ts";
+import { isSparse, sparseStep } from "./moe.ts";
+
+const PLAIN_DELTA =
+  "linear attention is sized in PyTorch's own operators, as it runs without flash-linear-attention; with it less is needed";
 
 /** Number of full-attention layers: `layer_types`, else every `full_attention_interval`-th. */
 function fullLayers(config: ConfigReader, layers: number): number {
   const types = config.list("layer_types");
   if (types !== null) return Math.min(layers, types.filter((type) => type === "full_attention").length);
   return Math.floor(layers / Math.max(1, Math.trunc(config.number("full_attention_interval", 4))));
+}
+
+/** Whether a layer has full attention. */
+function attending(config: ConfigReader): (layer: number) => boolean {
+  const types = config.list("layer_types");
+  if (types !== null) return (layer) => types[layer] === "full_attention";
+  const every = Math.max(1, Math.trunc(config.number("full_attention_interval", 4)));
+  return (layer) => (layer + 1) % every === 0;
 }
 
 /** A gated delta-net layer (`modeling_qwen3_next.py`): convolution over q, k and v, gates, gated norm. */
@@ -37,6 +47,7 @@ function deltaFamily(
   defaults: ShapeDefaults,
   experts: { readonly count: number; readonly perToken: number; readonly everyLayer: boolean } | null,
 ): FamilyReader {
+  const fused = types[0] === "qwen3_next";
   return {
     types,
     read(config) {
@@ -58,6 +69,9 @@ function deltaFamily(
         width: config.size("moe_intermediate_size", 512),
         sharedWidth: config.size("shared_expert_intermediate_size", 512),
         routerExtra: hidden,
+        sharedGated: true,
+        adapted: fused,
+        router: { normalized: config.flag("norm_topk_prob", true), returns: "logits" },
       };
       const groups: ParamGroup[] = [
         ...decoderGroups(shape).filter((group) => !["attention", "feed-forward"].includes(group.name)),
@@ -68,15 +82,34 @@ function deltaFamily(
           : expertGroups(hidden, side)),
         ...head.outside,
       ];
+      const delta = {
+        keyHeads: config.size("linear_num_key_heads", 16),
+        valueHeads: config.size("linear_num_value_heads", 32),
+        keyDim: config.size("linear_key_head_dim", 128),
+        valueDim: config.size("linear_value_head_dim", 128),
+        kernel: config.size("linear_conv_kernel_dim", 4),
+        fused,
+      };
+      const attends = attending(config);
+      const sparse = side === null || experts?.everyLayer ? () => true : isSparse(config);
+      const windows = layerRuns(layers, (layer) => {
+        const differs: Partial<DecoderShape> = {
+          ...(attends(layer) ? {} : { delta }),
+          ...(sparse(layer) ? {} : { experts: undefined }),
+        };
+        return { name: `${attends(layer)} ${sparse(layer)}`, window: null, differs };
+      });
+      const gated = { ...shape, outputGate: true, bias: { ...shape.bias, qkv: bias, out: bias } };
+      const decoder = side === null ? gated : withExperts(gated, side);
       return partsStructure(
         config.text("model_type", types[0] ?? ""),
         groups,
-        side === null ? shape : { ...shape, ffn: tokenWidth(side, shape.hidden) },
+        { ...decoder, windows },
         {
+          paramsOutside: countParams(head.outside),
           contextTokens: contextTokens(config),
           activeParams: side === null ? countParams(groups) : activeOf(groups, side),
-          assumed: [nearest("llama"), RECURRENT_AS_ATTENTION],
-          notes: head.notes,
+          notes: [...head.notes, PLAIN_DELTA],
         },
       );
     },

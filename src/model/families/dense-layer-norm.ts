@@ -1,17 +1,24 @@
 import type { FamilyReader } from "../family.ts";
 import { attentionBias, dense, llamaBias, MHA, NO_BIAS } from "./dense.ts";
 
+const COHERE = {
+  norm: "layer-written",
+  normPlacement: "parallel-one",
+  parallelFromResidual: true,
+  rotaryRaised: true,
+  multipliers: { embedding: false, attention: false, residual: false, logits: true },
+} as const;
+
 /** Cohere: one bias-free LayerNorm before a parallel pair; per-head norms on the full width when asked. */
 // Cohere's LayerNorm is written out in fp32, as OLMo 2's RMS norm is, and so are its rotations.
 export const cohere = dense({
   types: ["cohere"],
   defaults: { hidden: 8192, layers: 40, vocab: 256000, ffn: 22528, heads: 64, ...MHA, tied: true },
+  measured: () => true,
   traits: (config) => ({
-    norm: "rms-late",
-    normPlacement: "parallel-one",
+    ...COHERE,
     qkNorm: config.flag("use_qk_norm", false) ? "full" : "none",
     bias: attentionBias(config),
-    multipliers: { embedding: false, attention: false, residual: false, logits: true },
   }),
 });
 
@@ -28,18 +35,16 @@ export const cohere2 = dense({
     window: 4096,
     fullEvery: 4,
   },
-  traits: (config) => ({
-    norm: "rms-late",
-    normPlacement: "parallel-one",
-    bias: attentionBias(config),
-    multipliers: { embedding: false, attention: false, residual: false, logits: true },
-  }),
+  measured: () => true,
+  traits: (config) => ({ ...COHERE, bias: attentionBias(config) }),
+  // Only windowed layers have positions.
+  fullDiffers: { rotary: 0 },
 });
 
 /** StableLM: LayerNorm with bias, one instead of two in a parallel layer; q and k norms are bias-free. */
 export const stablelm = dense({
   types: ["stablelm", "stablelm_epoch"],
-  measured: (config) => !config.flag("qk_layernorm", false) && !config.flag("use_parallel_residual", false),
+  measured: () => true,
   defaults: {
     hidden: 2560,
     layers: 32,
@@ -54,6 +59,7 @@ export const stablelm = dense({
     norm: "layer",
     normPlacement: config.flag("use_parallel_residual", false) ? "parallel-one" : "pre",
     qkNorm: config.flag("qk_layernorm", false) ? "full" : "none",
+    qkNormByHead: config.flag("qk_layernorm", false),
     bias: { ...NO_BIAS, qkv: config.flag("use_qkv_bias", false) },
     rotary: config.number(["partial_rotary_factor", "rope_pct"], 0.25),
   }),
@@ -62,9 +68,10 @@ export const stablelm = dense({
 /** Nemotron: LayerNorm whose weight is stored minus one, squared ReLU. */
 export const nemotron = dense({
   types: ["nemotron"],
+  measured: () => true,
   defaults: { hidden: 6144, layers: 32, vocab: 256000, ffn: 24576, heads: 48, ...MHA, tied: false },
   traits: (config) => ({
-    norm: "layer",
+    norm: "layer-lowered",
     mlp: "plain",
     activation: "relu2",
     bias: llamaBias(config),
@@ -120,6 +127,7 @@ export const gptj = dense({
 /** GPT-Neo: as GPT-2, but q, k and v have no bias. */
 export const gptNeo = dense({
   types: ["gpt_neo"],
+  measured: () => true,
   defaults: { hidden: 2048, layers: 24, vocab: 50257, ffn: "4h", heads: 16, ...MHA, tied: true },
   traits: (config) => ({
     positionRows: config.size("max_position_embeddings", 2048),
@@ -133,8 +141,9 @@ export const gptNeo = dense({
     activation: "gelu-new",
     bias: { qkv: false, out: true, mlp: true, head: false },
     rotary: 0,
-    // Its attention has no fused kernel: scores are always kept.
-    softcap: { attention: true, logits: false },
+    eagerOnly: true,
+    eagerStyle: "raised",
+    maskBufferRows: config.size("max_position_embeddings", 2048),
   }),
   nearest: "gpt2",
 });
@@ -142,6 +151,7 @@ export const gptNeo = dense({
 /** BLOOM: ALiBi instead of positions, a LayerNorm on the embedding. */
 export const bloom = dense({
   types: ["bloom"],
+  measured: () => true,
   defaults: { hidden: 64, layers: 2, vocab: 250880, ffn: "4h", heads: 8, ...MHA, tied: true },
   traits: (config) => ({
     ffn: 4 * config.size(["hidden_size", "n_embed"]),
@@ -153,8 +163,12 @@ export const bloom = dense({
     },
     norm: "layer",
     mlp: "plain",
-    activation: "gelu-tanh",
+    activation: "gelu-function",
     fusedQkv: true,
+    fusedSplit: "select",
+    outputUnadapted: true,
+    probabilitiesOutlive: true,
+    eagerStyle: "named",
     alibi: true,
     rotary: 0,
     bias: { qkv: true, out: true, mlp: true, head: false },

@@ -82,7 +82,8 @@ export const internlm = dense({
 export const hunyuan = dense({
   types: ["hunyuan_v1_dense"],
   defaults: { hidden: 4096, layers: 32, vocab: 290943, ffn: 11008, heads: 32, ...MHA, tied: false },
-  traits: (config) => ({ qkNorm: "per-head", bias: attentionBias(config) }),
+  measured: () => true,
+  traits: (config) => ({ qkNorm: "per-head", qkNormAfterRotary: true, bias: attentionBias(config) }),
 });
 
 export const exaone4 = dense({
@@ -106,8 +107,9 @@ export const exaone4 = dense({
 /** OLMo's LayerNorm has neither weight nor bias. */
 export const olmo = dense({
   types: ["olmo"],
+  measured: () => true,
   defaults: { hidden: 4096, layers: 32, vocab: 50304, ffn: 11008, heads: 32, ...MHA, tied: false },
-  traits: (config) => ({ norm: "layer-no-weight", bias: attentionBias(config) }),
+  traits: (config) => ({ norm: "layer-no-weight", rotaryFull: true, bias: attentionBias(config) }),
 });
 
 export const olmo3 = dense({
@@ -184,18 +186,14 @@ export const arcee = dense({
 /** Apertus: xIELU has two learned scalars a layer. */
 export const apertus = dense({
   types: ["apertus"],
+  measured: (config) => config.text("hidden_act", "xielu") === "xielu",
   defaults: { hidden: 4096, layers: 32, vocab: 131072, ffn: 14336, heads: 32, ...MHA, tied: false },
   traits: (config) => ({
     mlp: "plain",
-    // xIELU is written out, as the old GELU is.
-    activation: "gelu-new",
+    activation: config.text("hidden_act", "xielu") === "xielu" ? "xielu" : "gelu",
     qkNorm: "per-head",
     bias: attentionBias(config),
   }),
-  outside: (shape, config) =>
-    config.text("hidden_act", "xielu") === "xielu"
-      ? [{ name: "activation scalars", count: 2 * shape.layers }]
-      : [],
 });
 
 const QWEN2_VL = { hidden: 8192, layers: 80, vocab: 152064, ffn: 29568, heads: 64 } as const;

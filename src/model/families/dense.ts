@@ -11,6 +11,8 @@ interface Dense {
   /** Parameters that the shape does not hold. */
   readonly outside?: (shape: DecoderShape, config: ConfigReader) => ParamGroup[];
   readonly nearest?: string;
+  /** In what layers without a window differ from those with one. */
+  readonly fullDiffers?: Partial<DecoderShape>;
   /**
    * Whether the shape was compared with measured training steps (both precisions, LoRA, checkpointing, eager
    * attention) and agreed; false for what the comparison left out.
@@ -23,7 +25,14 @@ export function dense(family: Dense): FamilyReader {
   return {
     types: family.types,
     read(config) {
-      const head = headed(config, readShape(config, family.defaults, family.traits?.(config)));
+      const read = readShape(config, family.defaults, family.traits?.(config));
+      const { fullDiffers: differs } = family;
+      // The last layer is one without a window: its like come last.
+      const windows =
+        differs === undefined
+          ? read.windows
+          : read.windows.map((run) => (run.window === null ? { ...run, differs } : run)).toReversed();
+      const head = headed(config, { ...read, windows });
       return decoderStructure(config.text("model_type", family.types[0] ?? ""), head.shape, {
         contextTokens: contextTokens(config),
         outside: [...(family.outside?.(head.shape, config) ?? []), ...head.outside],

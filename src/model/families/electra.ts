@@ -1,8 +1,30 @@
+import type { ConfigReader } from "../config.ts";
 import type { FamilyReader } from "../family.ts";
 import { encoderLayer, layerNorm, linear } from "../parts.ts";
+import type { Stack, StackModel, StackRun, TextInput } from "../stacks.ts";
 import type { ParamGroup } from "../types.ts";
 import { labels, partsStructure } from "./base.ts";
-import { ENCODER, encoderShape } from "./encoder-shape.ts";
+import { type BertSizes, type BertTraits, bertStacks, type StacksRead } from "./bert-stacks.ts";
+import { encoderShape } from "./encoder-shape.ts";
+import { BARE_NOTE, NO_LIMITS } from "./stack-parts.ts";
+
+/** What ELECTRA has in common with BERT in a training step. */
+const BERT_STEP: Omit<BertTraits, "tokenTypes"> = {
+  pooler: false,
+  denseClassifier: true,
+  biasTied: false,
+  reservedPositions: 0,
+  dropout: {
+    attention: "attention_probs_dropout_prob",
+    attended: "hidden_dropout_prob",
+    hidden: "hidden_dropout_prob",
+  },
+  activation: "hidden_act",
+  headActivation: false,
+  outputAdapted: false,
+  keepsInner: true,
+  scorerAdapted: true,
+};
 
 /** ELECTRA: embeddings of their own width, projected; the discriminator has a head of one output. */
 export const electra: FamilyReader = {
@@ -35,6 +57,15 @@ export const electra: FamilyReader = {
     else if (!name.endsWith("Model"))
       top = { name: "discriminator head", count: dense + linear(hidden, 1, true) };
     const types = config.sizeOrZero("type_vocab_size", 2);
+    const sizes = { layers, hidden, heads, ffn, vocab, positions, width };
+    const read = bertStacks(config, sizes, { ...BERT_STEP, tokenTypes: types });
+    const discriminator = name === "" || /For(PreTraining)$/.test(name);
+    const stacks: StackModel = discriminator
+      ? {
+          ...read.stacks,
+          head: { kind: "tokens", dense: true, dropout: false, classes: 1, loss: "binary" },
+        }
+      : read.stacks;
     return partsStructure(
       "electra",
       [
@@ -44,7 +75,12 @@ export const electra: FamilyReader = {
         top,
       ],
       encoderShape({ layers, hidden, heads, ffn, vocab }, { positionRows: positions, embedWidth: width }),
-      { contextTokens: positions, assumed: ENCODER },
+      {
+        contextTokens: positions,
+        stacks,
+        assumed: discriminator ? [] : read.assumed,
+        notes: stacks.head.kind === "bare" ? [BARE_NOTE] : [],
+      },
     );
   },
 };
@@ -74,6 +110,8 @@ export const albert: FamilyReader = {
     else if (name.endsWith("ForMultipleChoice")) top = linear(hidden, 1, true);
     else if (name.endsWith("ForPreTraining")) top = lm + linear(hidden, labels(config), true);
     else if (pooler) top = 0;
+    const sizes = { layers, hidden, heads, ffn, vocab, positions, width };
+    const step = albertStacks(config, sizes, types);
     return partsStructure(
       "albert",
       [
@@ -84,10 +122,57 @@ export const albert: FamilyReader = {
         { name: "head", count: top },
       ],
       encoderShape({ layers, hidden, heads, ffn, vocab }, { positionRows: positions, embedWidth: width }),
-      { contextTokens: positions, assumed: [...ENCODER, "layers share their weights"] },
+      {
+        contextTokens: positions,
+        stacks: step.stacks,
+        assumed: step.assumed,
+        notes: [...step.notes, "layers share their weights"],
+      },
     );
   },
 };
+
+/**
+ * ALBERT's step: as BERT's, but without dropout after the feed-forward, and with one set of weights for the layers
+ * of a group. transformers does not checkpoint it.
+ */
+function albertStacks(config: ConfigReader, sizes: BertSizes, tokenTypes: number): StacksRead {
+  const read = bertStacks(config, sizes, {
+    ...BERT_STEP,
+    tokenTypes,
+    pooler: true,
+    denseClassifier: false,
+    biasTied: true,
+    headActivation: true,
+    keepsInner: false,
+    scorerAdapted: false,
+    dropoutDefault: 0,
+    activationDefault: "gelu_new",
+  });
+  const [encoder] = read.stacks.stacks as readonly [Stack];
+  const groups = config.size("num_hidden_groups", 1);
+  const inner = config.size("inner_group_num", 1);
+  const runs: StackRun[] = [];
+  for (let group = 0; group < groups * inner; group++) {
+    const first = Math.ceil((Math.floor(group / inner) * sizes.layers) / groups);
+    const next = Math.ceil(((Math.floor(group / inner) + 1) * sizes.layers) / groups);
+    if (next > first) runs.push({ layers: next - first, shared: true, window: null, normed: true });
+  }
+  const stack: Stack = {
+    ...encoder,
+    input: {
+      ...(encoder.input as TextInput),
+      // Projected whether or not the widths differ.
+      projection: { bias: true, beforeNorm: false },
+    },
+    block: { ...encoder.block, dropout: { ...encoder.block.dropout, fed: false } },
+    runs,
+  };
+  return {
+    ...read,
+    stacks: { ...read.stacks, stacks: [stack], limits: { ...NO_LIMITS, noCheckpointing: true } },
+  };
+}
 
 /** Encoders whose embeddings have a width of their own. */
 export const FACTORISED: readonly FamilyReader[] = [electra, albert];

@@ -1,8 +1,8 @@
 import { decoderGroups } from "../decoder.ts";
 import { countParams, type StructureExtras } from "../family.ts";
 import { gatedMlp } from "../parts.ts";
-import type { DecoderShape, ParamGroup, Structure } from "../types.ts";
-import { nearest, partsStructure } from "./base.ts";
+import type { DecoderShape, LayerRun, ParamGroup, RouterShape, Structure } from "../types.ts";
+import { partsStructure } from "./base.ts";
 
 /** The feed-forward side of a mixture of experts. Widths are those of one expert. */
 export interface Experts {
@@ -21,6 +21,65 @@ export interface Experts {
   readonly bias?: boolean;
   /** Biases of the dense blocks and the shared expert. */
   readonly denseBias?: boolean;
+  /** How tokens find their experts, where it departs from a softmax over all that is kept in fp32. */
+  readonly router?: Partial<RouterShape>;
+  /** The shared expert has a gate of its own (qwen2_moe). */
+  readonly sharedGated?: boolean;
+  /** The shared block runs before the experts (ernie). */
+  readonly sharedFirst?: boolean;
+  /** The shared block's gate and up are one matrix (granite). */
+  readonly sharedFused?: boolean;
+  /** See `clamped` of the shape. */
+  readonly clamped?: boolean;
+  /** See `everyToken` of the shape. */
+  readonly everyToken?: boolean;
+  /** See `adaptsExperts` of the shape. */
+  readonly adapted?: boolean;
+}
+
+/** The usual router: softmax over all experts, weights in fp32 (mixtral, but not divided by their sum). */
+const USUAL_ROUTER: RouterShape = {
+  scores: "softmax",
+  normalized: false,
+  scaled: false,
+  returns: "scores",
+  full: false,
+  bias: false,
+  groups: null,
+};
+
+/** The shape with its layers' experts; layers with one dense block come first. */
+export function withExperts(shape: DecoderShape, side: Experts): DecoderShape {
+  const mlpBias = side.denseBias ?? shape.bias.mlp;
+  const experts = {
+    count: side.experts,
+    perToken: Math.min(side.perToken, side.experts),
+    width: side.width,
+    bias: side.bias ?? false,
+    shared:
+      side.sharedWidth > 0
+        ? {
+            width: side.sharedWidth,
+            gated: side.sharedGated ?? false,
+            fused: side.sharedFused ?? false,
+            first: side.sharedFirst ?? false,
+          }
+        : null,
+    clamped: side.clamped ?? false,
+    everyToken: side.everyToken ?? false,
+    router: { ...USUAL_ROUTER, ...side.router },
+  };
+  const bias = { ...shape.bias, mlp: mlpBias };
+  const sparse = { ...shape, bias, experts, adaptsExperts: side.adapted ?? false };
+  if (side.denseLayers === 0) return sparse;
+  const differs = { experts: undefined, ffn: side.denseWidth };
+  if (side.sparseLayers === 0) return { ...sparse, ...differs };
+  const window = shape.windows[0]?.window ?? null;
+  const windows: LayerRun[] = [
+    { layers: side.denseLayers, window, differs },
+    { layers: side.sparseLayers, window },
+  ];
+  return { ...sparse, windows };
 }
 
 /** Parameters of the experts' side, by part. */
@@ -61,10 +120,7 @@ export function tokenWidth(side: Experts, hidden: number): number {
   return Math.max(1, side.sparseLayers >= side.denseLayers ? width : side.denseWidth);
 }
 
-/**
- * A decoder whose attention side is `shape` and whose feed-forward side is a mixture of experts. The decoder
- * walked for activations does a token's own work; the experts that it does not use are weights beside it.
- */
+/** A decoder whose attention side is `shape` and whose feed-forward side is a mixture of experts. */
 export function moeStructure(
   family: string,
   shape: DecoderShape,
@@ -76,17 +132,9 @@ export function moeStructure(
     ...expertGroups(shape.hidden, side),
     ...(extras.outside ?? []),
   ];
-  return partsStructure(
-    family,
-    groups,
-    { ...shape, ffn: tokenWidth(side, shape.hidden) },
-    {
-      ...extras,
-      activeParams: activeOf(groups, side),
-      assumed: extras.assumed ?? [
-        nearest("llama"),
-        "tokens spread evenly over the experts, as one dense block of the width that a token uses",
-      ],
-    },
-  );
+  return partsStructure(family, groups, withExperts(shape, side), {
+    ...extras,
+    paramsOutside: extras.paramsOutside ?? countParams(extras.outside ?? []),
+    activeParams: activeOf(groups, side),
+  });
 }

@@ -1,8 +1,8 @@
 import type { ConfigReader } from "../config.ts";
-import { decoderStructure, type FamilyReader } from "../family.ts";
+import { countParams, decoderStructure, type FamilyReader } from "../family.ts";
 import { attention, gatedMlp, linear } from "../parts.ts";
-import type { DecoderShape, ParamGroup, Structure } from "../types.ts";
-import { contextTokens, headed, nearest, partsStructure, readShape } from "./base.ts";
+import type { DecoderShape, ExpertsShape, ParamGroup, Structure } from "../types.ts";
+import { contextTokens, headed, layerRuns, nearest, partsStructure, readShape } from "./base.ts";
 
 function gemmaTraits(config: ConfigReader): Partial<DecoderShape> {
   const bias = config.flag("attention_bias", false);
@@ -80,6 +80,26 @@ function globalLayers(config: ConfigReader, layers: number): boolean[] {
   return global;
 }
 
+function expertsBeside(count: number, perToken: number, width: number): ExpertsShape {
+  return {
+    count,
+    perToken: Math.min(perToken, count),
+    width,
+    bias: false,
+    shared: null,
+    beside: true,
+    router: {
+      scores: "softmax",
+      normalized: true,
+      scaled: true,
+      returns: "scores",
+      full: false,
+      bias: false,
+      groups: null,
+    },
+  };
+}
+
 /**
  * The text side of Gemma 4 (`modeling_gemma4.py`): global layers have heads of their own size, and with
  * `attention_k_eq_v` no value matrix; the last `num_kv_shared_layers` have no keys and values at all.
@@ -144,6 +164,32 @@ export function gemma4Structure(config: ConfigReader): Structure {
   ];
   const unused = moe ? (routed / experts) * (experts - Math.min(perToken, experts)) : 0;
   const total = groups.reduce((sum, group) => sum + group.count, 0);
+  if (ple === 0 && shared === 0) {
+    const global = globalLayers(config, layers);
+    const differs: Partial<DecoderShape> = {
+      headDim: globalDim,
+      kvHeads: globalKv,
+      valueIsKey: keyIsValue,
+    };
+    const window = shape.windows.find((run) => run.window !== null)?.window ?? null;
+    const decoder: DecoderShape = {
+      ...shape,
+      norm: "rms-power",
+      valueNorm: true,
+      layerScaled: true,
+      softcap: { attention: false, logits: !config.isNull("final_logit_softcapping") },
+      windows: layerRuns(layers, (layer) =>
+        global[layer] ? { name: "global", window: null, differs } : { name: "local", window },
+      ),
+      ...(moe ? { experts: expertsBeside(experts, perToken, width) } : {}),
+    };
+    return partsStructure("gemma4_text", groups, decoder, {
+      contextTokens: contextTokens(config),
+      paramsOutside: countParams(head.outside),
+      activeParams: total - unused,
+      notes: head.notes,
+    });
+  }
   return partsStructure(
     "gemma4_text",
     groups,

@@ -1,5 +1,5 @@
 import { decoderGroups } from "../decoder.ts";
-import type { FamilyReader } from "../family.ts";
+import { countParams, type FamilyReader } from "../family.ts";
 import { attention } from "../parts.ts";
 import type { ParamGroup } from "../types.ts";
 import { contextTokens, headed, nearest, partsStructure, readShape } from "./base.ts";
@@ -70,6 +70,17 @@ export const graniteHybrid: FamilyReader = {
       ...expertGroups(hidden, side),
       ...head.outside,
     ];
+    const dense = full === layers && side.experts === 0;
+    if (dense) {
+      // Attention in every layer and no experts: granite, but for one matrix for gate and up.
+      const rotary = config.text("position_embedding_type", "") === "rope" ? shape.rotary : 0;
+      const decoder = { ...shape, ffn: side.sharedWidth, mlp: "gated-fused" as const, rotary };
+      return partsStructure("granitemoehybrid", groups, decoder, {
+        contextTokens: contextTokens(config),
+        paramsOutside: countParams(head.outside),
+        notes: head.notes,
+      });
+    }
     return partsStructure(
       "granitemoehybrid",
       groups,

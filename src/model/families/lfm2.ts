@@ -1,8 +1,8 @@
 import { decoderGroups } from "../decoder.ts";
-import type { FamilyReader } from "../family.ts";
+import { countParams, type FamilyReader } from "../family.ts";
 import { attention, linear } from "../parts.ts";
 import type { ParamGroup } from "../types.ts";
-import { contextTokens, headed, nearest, partsStructure, readShape } from "./base.ts";
+import { contextTokens, headed, layerRuns, nearest, partsStructure, readShape } from "./base.ts";
 import { activeOf, type Experts, expertGroups, tokenWidth } from "./experts.ts";
 import { RECURRENT_AS_ATTENTION } from "./mamba.ts";
 
@@ -62,6 +62,24 @@ export const lfm2: FamilyReader = {
       ...expertGroups(hidden, side),
       ...head.outside,
     ];
+    if (!moe) {
+      const differs = { convolution: { kernel: config.size("conv_L_cache", 3), bias } };
+      const attends = (layer: number) =>
+        types !== null ? types[layer] === "full_attention" : indices === null || indices.includes(layer);
+      const windows = layerRuns(layers, (layer) =>
+        attends(layer) ? { name: "attention", window: null } : { name: "convolution", window: null, differs },
+      );
+      return partsStructure(
+        "lfm2",
+        groups,
+        { ...shape, windows },
+        {
+          contextTokens: contextTokens(config),
+          paramsOutside: countParams(head.outside),
+          notes: head.notes,
+        },
+      );
+    }
     return partsStructure(
       config.text("model_type", "lfm2"),
       groups,

@@ -2,9 +2,10 @@ import type { ConfigReader } from "../config.ts";
 import { decoderGroups } from "../decoder.ts";
 import { countParams, type FamilyReader } from "../family.ts";
 import { layerNorm, linear } from "../parts.ts";
-import type { DecoderShape, ParamGroup } from "../types.ts";
-import { contextTokens, headed, nearest, partsStructure, readShape } from "./base.ts";
-import { activeOf, type Experts, expertGroups, tokenWidth } from "./experts.ts";
+import type { DecoderShape, LatentShape, ParamGroup, RouterShape } from "../types.ts";
+import { contextTokens, headed, partsStructure, readShape } from "./base.ts";
+import { attentionBias } from "./dense.ts";
+import { activeOf, type Experts, expertGroups, withExperts } from "./experts.ts";
 import { firstDense } from "./moe.ts";
 
 /** Class defaults of a config with multi-head latent attention. */
@@ -27,6 +28,25 @@ interface Latent {
   readonly mlpBias?: boolean;
   /** Sparse attention's index (`modeling_glm_moe_dsa.py`). */
   readonly indexer?: boolean;
+  readonly rotation: "interleaved" | "complex";
+  readonly router: (config: ConfigReader) => Partial<RouterShape>;
+}
+
+/** Scores by sigmoid, the choice corrected by a buffer and kept to the best groups (`modeling_deepseek_v3.py`). */
+function sigmoidRouter(config: ConfigReader): Partial<RouterShape> {
+  return {
+    scores: "sigmoid",
+    normalized: config.flag("norm_topk_prob", true),
+    scaled: true,
+    full: true,
+    groups: config.size("n_group", 8),
+  };
+}
+
+/** Softmax, of the best groups only where `topk_method` says so (`modeling_deepseek_v2.py`). */
+function softmaxRouter(config: ConfigReader): Partial<RouterShape> {
+  const grouped = config.text("topk_method", "greedy") === "group_limited_greedy";
+  return { scaled: true, full: true, groups: grouped ? config.size("n_group", 8) : null };
 }
 
 /** Attention of one layer: queries and keys through low-rank projections (DeepSeek-V2, section 2.1). */
@@ -53,7 +73,24 @@ function latentAttention(config: ConfigReader, shape: DecoderShape, family: Late
       layerNorm(indexDim) +
       linear(hidden, indexHeads, false)
     : 0;
-  return { count: queries + keys + linear(heads * value, hidden, bias) + index, width };
+  const latent: LatentShape = {
+    queryRank: rank,
+    keyRank,
+    nope,
+    rope,
+    value,
+    ...(family.indexer
+      ? { index: { heads: indexHeads, dim: indexDim, kept: config.size("index_topk", 2048) } }
+      : {}),
+    rotation:
+      family.rotation === "complex" || config.flag("rope_interleave", true) ? family.rotation : "halves",
+  };
+  return {
+    count: queries + keys + linear(heads * value, hidden, bias) + index,
+    width,
+    latent,
+    bias: attentionBias(config),
+  };
 }
 
 function latent(family: Latent): FamilyReader {
@@ -72,7 +109,15 @@ function latent(family: Latent): FamilyReader {
       });
       const block = latentAttention(config, base, family);
       // Every query head has keys and values of its own; `num_key_value_heads` and `head_dim` mean nothing here.
-      const head = headed(config, { ...base, kvHeads: base.heads, headDim: block.width, rotary: 1 });
+      const head = headed(config, {
+        ...base,
+        kvHeads: base.heads,
+        headDim: block.width,
+        rotary: block.latent.rope / block.width,
+        bias: block.bias,
+        latent: block.latent,
+        ...(family.indexer ? { alwaysMasked: true } : {}),
+      });
       const shape = head.shape;
       const width = config.size("moe_intermediate_size", family.expertWidth);
       const side: Experts = {
@@ -85,6 +130,8 @@ function latent(family: Latent): FamilyReader {
         sharedWidth: config.isNull("n_shared_experts")
           ? 0
           : width * config.sizeOrZero("n_shared_experts", family.shared),
+        router: family.router(config),
+        adapted: true,
       };
       const groups: ParamGroup[] = [
         ...decoderGroups(shape).filter((group) => !["attention", "feed-forward"].includes(group.name)),
@@ -95,14 +142,11 @@ function latent(family: Latent): FamilyReader {
       return partsStructure(
         config.text("model_type", family.types[0] ?? ""),
         groups,
-        { ...shape, ffn: tokenWidth(side, shape.hidden) },
+        withExperts(shape, side),
         {
+          paramsOutside: countParams(head.outside),
           contextTokens: contextTokens(config),
           activeParams: countParams(groups) > 0 ? activeOf(groups, side) : 0,
-          assumed: [
-            nearest("llama"),
-            "latent attention as full keys and values for every head; tokens spread evenly over the experts",
-          ],
           notes: head.notes,
         },
       );
@@ -127,6 +171,8 @@ export const LATENT: readonly FamilyReader[] = [
     shared: 2,
     firstDense: 0,
     mlpBias: true,
+    rotation: "complex",
+    router: softmaxRouter,
   }),
   latent({
     types: ["deepseek_v3", "kimi_k2"],
@@ -143,6 +189,8 @@ export const LATENT: readonly FamilyReader[] = [
     perToken: 8,
     shared: 1,
     firstDense: 3,
+    rotation: "interleaved",
+    router: sigmoidRouter,
   }),
   latent({
     types: ["glm_moe_dsa"],
@@ -160,5 +208,7 @@ export const LATENT: readonly FamilyReader[] = [
     shared: 1,
     firstDense: 3,
     indexer: true,
+    rotation: "interleaved",
+    router: sigmoidRouter,
   }),
 ];

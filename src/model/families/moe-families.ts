@@ -1,6 +1,9 @@
+import type { ConfigReader } from "../config.ts";
 import type { FamilyReader } from "../family.ts";
+import type { RouterShape } from "../types.ts";
 import { attentionBias, MHA, NO_BIAS } from "./dense.ts";
-import { everywhere, firstDense, LOCAL_EXPERTS, moe, sparseStep } from "./moe.ts";
+import { everywhere, moe, sparseStep } from "./moe.ts";
+import { MORE_MOE } from "./moe-more.ts";
 
 export const mixtral = moe({
   types: ["mixtral"],
@@ -14,8 +17,13 @@ export const mixtral = moe({
     headDim: "split",
     tied: false,
   },
-  side: (config, shape) => everywhere(config, shape, 8, 2),
+  side: (config, shape) => ({ ...everywhere(config, shape, 8, 2), router: { normalized: true } }),
 });
+
+/** Softmax over all experts, then the chosen weights in the logits' dtype (the Qwen families, OLMoE). */
+function qwenRouter(config: ConfigReader): Partial<RouterShape> {
+  return { normalized: config.flag("norm_topk_prob", false), returns: "logits" };
+}
 
 export const qwen2Moe = moe({
   types: ["qwen2_moe"],
@@ -37,7 +45,9 @@ export const qwen2Moe = moe({
     perToken: config.size("num_experts_per_tok", 4),
     width: config.size("moe_intermediate_size", 1408),
     sharedWidth: config.size("shared_expert_intermediate_size", 5632),
+    sharedGated: true,
     routerExtra: shape.hidden,
+    router: qwenRouter(config),
   }),
 });
 
@@ -61,6 +71,7 @@ export const qwen3Moe = moe({
     perToken: config.size("num_experts_per_tok", 8),
     width: config.size("moe_intermediate_size", 768),
     sharedWidth: 0,
+    router: qwenRouter(config),
   }),
 });
 
@@ -91,7 +102,7 @@ export const olmoe = moe({
   types: ["olmoe"],
   defaults: { hidden: 2048, layers: 16, vocab: 50304, ffn: 2048, heads: 16, ...MHA, tied: false },
   traits: (config) => ({ qkNorm: "full", bias: attentionBias(config) }),
-  side: (config, shape) => everywhere(config, shape, 64, 8),
+  side: (config, shape) => ({ ...everywhere(config, shape, 64, 8), router: qwenRouter(config) }),
 });
 
 /** Granite MoE; the `shared` variant adds a dense block beside the experts. */
@@ -104,6 +115,8 @@ export const graniteMoe = moe({
   }),
   side: (config, shape) => ({
     ...everywhere(config, shape, 8, 2),
+    router: { scores: "softmax-of-chosen", returns: "input" },
+    sharedFused: true,
     sharedWidth:
       config.text("model_type", "") === "granitemoeshared"
         ? config.has("shared_intermediate_size")
@@ -130,116 +143,7 @@ export const phimoe = moe({
     norm: "layer",
     bias: { ...attentionBias(config), head: config.flag("lm_head_bias", false) },
   }),
-  side: (config, shape) => everywhere(config, shape, 16, 2),
-});
-
-export const minimaxM2 = moe({
-  types: ["minimax_m2"],
-  defaults: {
-    hidden: 3072,
-    layers: 62,
-    vocab: 200064,
-    ffn: 1536,
-    heads: 48,
-    kvHeads: 8,
-    headDim: 128,
-    tied: false,
-  },
-  traits: () => ({ qkNorm: "full" }),
-  side: (config, shape) => everywhere(config, shape, 256, 8),
-});
-
-/** gpt-oss: biases everywhere, on the router too; one attention sink a head. */
-export const gptOss = moe({
-  types: ["gpt_oss"],
-  defaults: {
-    hidden: 2880,
-    layers: 36,
-    vocab: 201088,
-    ffn: 2880,
-    heads: 64,
-    kvHeads: 8,
-    headDim: 64,
-    tied: false,
-    window: 128,
-    fullEvery: 2,
-  },
-  traits: (config) => ({ bias: attentionBias(config, true) }),
-  side: (config, shape) => {
-    const experts = config.size(LOCAL_EXPERTS, 128);
-    return { ...everywhere(config, shape, 128, 4), bias: true, routerExtra: experts };
-  },
-  outside: (shape) => [{ name: "attention sinks", count: shape.layers * shape.heads }],
-});
-
-export const glm4Moe = moe({
-  types: ["glm4_moe"],
-  defaults: {
-    hidden: 4096,
-    layers: 46,
-    vocab: 151552,
-    ffn: 10944,
-    heads: 96,
-    kvHeads: 8,
-    headDim: "split",
-    tied: false,
-  },
-  traits: (config) => ({
-    qkNorm: config.flag("use_qk_norm", false) ? "per-head" : "none",
-    bias: { ...NO_BIAS, qkv: config.flag("attention_bias", false) },
-    rotary: config.number("partial_rotary_factor", 0.5),
-  }),
-  side: (config, shape) => {
-    const width = config.size("moe_intermediate_size", 1408);
-    return {
-      ...firstDense(config, shape.layers, 1),
-      experts: config.size(LOCAL_EXPERTS.toReversed(), 128),
-      perToken: config.size("num_experts_per_tok", 8),
-      width,
-      sharedWidth: width * config.sizeOrZero("n_shared_experts", 1),
-    };
-  },
-});
-
-/** ERNIE 4.5: experts from `moe_layer_start_index` on; the routing correction is a parameter. */
-export const ernieMoe = moe({
-  types: ["ernie4_5_moe"],
-  defaults: {
-    hidden: 2560,
-    layers: 28,
-    vocab: 103424,
-    ffn: 12288,
-    heads: 20,
-    kvHeads: 4,
-    headDim: "split",
-    tied: true,
-  },
-  traits: (config) => {
-    const bias = config.flag("use_bias", false);
-    return { bias: { qkv: bias, out: bias, mlp: bias, head: bias } };
-  },
-  side: (config, shape) => {
-    const start = Math.max(0, config.number("moe_layer_start_index", 1));
-    const end = config.number("moe_layer_end_index", -1);
-    const last = end < 0 ? shape.layers - 1 : end;
-    const every = Math.max(1, Math.trunc(config.number("moe_layer_interval", 1)));
-    let sparse = 0;
-    for (let layer = 0; layer < shape.layers; layer++) {
-      if ((layer + 1) % every === 0 && layer >= start && layer <= last) sparse++;
-    }
-    const width = config.size("moe_intermediate_size", 1536);
-    const experts = config.size("moe_num_experts", 64);
-    return {
-      sparseLayers: sparse,
-      denseLayers: shape.layers - sparse,
-      experts,
-      perToken: config.size("moe_k", 6),
-      width,
-      sharedWidth: width * config.sizeOrZero("moe_num_shared_experts", 2),
-      routerExtra: experts,
-      denseBias: config.flag("use_bias", false),
-    };
-  },
+  side: (config, shape) => ({ ...everywhere(config, shape, 16, 2), router: { linear: true } }),
 });
 
 export const MOE: readonly FamilyReader[] = [
@@ -250,8 +154,5 @@ export const MOE: readonly FamilyReader[] = [
   olmoe,
   graniteMoe,
   phimoe,
-  minimaxM2,
-  gptOss,
-  glm4Moe,
-  ernieMoe,
+  ...MORE_MOE,
 ];

@@ -1,5 +1,5 @@
 import type { ConfigReader } from "../config.ts";
-import type { FamilyReader } from "../family.ts";
+import { countParams, type FamilyReader } from "../family.ts";
 import type { DecoderShape, ParamGroup } from "../types.ts";
 import { contextTokens, headed, readShape, type ShapeDefaults } from "./base.ts";
 import { type Experts, moeStructure } from "./experts.ts";
@@ -13,7 +13,8 @@ interface Moe {
   readonly defaults: ShapeDefaults;
   readonly traits?: (config: ConfigReader) => Partial<DecoderShape>;
   readonly side: (config: ConfigReader, shape: DecoderShape) => Side;
-  readonly outside?: (shape: DecoderShape, config: ConfigReader) => ParamGroup[];
+  /** Parameters of the shape that its usual groups do not count. */
+  readonly inside?: (shape: DecoderShape) => ParamGroup[];
 }
 
 /** A reader for a decoder whose feed-forward side is a mixture of experts. */
@@ -26,16 +27,32 @@ export function moe(family: Moe): FamilyReader {
         sparseLayers: head.shape.layers,
         denseLayers: 0,
         denseWidth: head.shape.ffn,
+        adapted: REMAPPED.has(config.text("model_type", "")),
         ...family.side(config, head.shape),
       };
       return moeStructure(config.text("model_type", family.types[0] ?? ""), head.shape, side, {
         contextTokens: contextTokens(config),
-        outside: [...(family.outside?.(head.shape, config) ?? []), ...head.outside],
+        outside: [...(family.inside?.(head.shape) ?? []), ...head.outside],
+        paramsOutside: countParams(head.outside),
         notes: head.notes,
       });
     },
   };
 }
+
+/** Families whose names peft maps (transformers/conversion_mapping.py), so that LoRA reaches their experts. */
+const REMAPPED = new Set([
+  "mixtral",
+  "minimax_m2",
+  "qwen3_moe",
+  "olmoe",
+  "ernie4_5_moe",
+  "glm4_moe",
+  "qwen3_next",
+  "deepseek_v2",
+  "deepseek_v3",
+  "glm_moe_dsa",
+]);
 
 /** Names under which files state the number of experts. */
 export const LOCAL_EXPERTS = ["num_local_experts", "num_experts", "n_routed_experts"];
@@ -55,15 +72,21 @@ export function everywhere(
   };
 }
 
-/** Layers that `decoder_sparse_step` and `mlp_only_layers` leave to the experts (`modeling_qwen2_moe.py`). */
+/** Whether `decoder_sparse_step` and `mlp_only_layers` leave a layer to the experts (`modeling_qwen2_moe.py`). */
+export function isSparse(config: ConfigReader): (layer: number) => boolean {
+  const step = Math.max(1, Math.trunc(config.number("decoder_sparse_step", 1)));
+  const only = new Set(config.list("mlp_only_layers") ?? []);
+  return (layer) => (layer + 1) % step === 0 && !only.has(layer);
+}
+
+/** How many layers are left to the experts, and how many not. */
 export function sparseStep(
   config: ConfigReader,
   layers: number,
 ): Pick<Experts, "sparseLayers" | "denseLayers"> {
-  const step = Math.max(1, Math.trunc(config.number("decoder_sparse_step", 1)));
-  const only = new Set(config.list("mlp_only_layers") ?? []);
+  const among = isSparse(config);
   let sparse = 0;
-  for (let layer = 0; layer < layers; layer++) if ((layer + 1) % step === 0 && !only.has(layer)) sparse++;
+  for (let layer = 0; layer < layers; layer++) if (among(layer)) sparse++;
   return { sparseLayers: sparse, denseLayers: layers - sparse };
 }
 

@@ -4,6 +4,8 @@ import { encoderLayer, gatedMlp, layerNorm, linear, plainMlp } from "../parts.ts
 import type { ParamGroup } from "../types.ts";
 import { labels, nearest, partsStructure } from "./base.ts";
 import { encoderShape } from "./encoder-shape.ts";
+import { bartStacks, t5Stacks, whisperStacks } from "./seq2seq-stacks.ts";
+import { BARE_NOTE } from "./stack-parts.ts";
 
 const TWO_STACKS = "encoder and decoder walked as one stack, cross attention as more layers";
 
@@ -58,6 +60,18 @@ export const t5: FamilyReader = {
     ];
     // A decoder layer has a second attention block; with the masks of relative positions it holds as much as two.
     const depth = layers + (encoderOnly ? 0 : 2 * decoderLayers);
+    const sizes = {
+      encoderLayers: layers,
+      decoderLayers: encoderOnly ? 0 : decoderLayers,
+      hidden,
+      headDim,
+      heads,
+      ffn,
+      vocab,
+      buckets,
+    };
+    // UMT5's layers have a table each, and classifiers heads of their own.
+    const step = everyLayer || classifier ? null : t5Stacks(config, sizes, gated, bare ? "none" : "lm", tied);
     return partsStructure(
       type,
       groups,
@@ -76,7 +90,9 @@ export const t5: FamilyReader = {
           bias: { qkv: false, out: false, mlp: false, head: false },
         },
       ),
-      { assumed: [nearest("llama"), TWO_STACKS] },
+      step === null
+        ? { assumed: [nearest("llama"), TWO_STACKS] }
+        : { stacks: step.stacks, assumed: step.assumed, notes: bare ? [BARE_NOTE] : [] },
     );
   },
 };
@@ -95,6 +111,7 @@ export const bart: FamilyReader = {
     const encoderLayers = config.size(["encoder_layers", "num_hidden_layers"]);
     const decoderLayers = config.size("decoder_layers", 12);
     const heads = config.size(["encoder_attention_heads", "num_attention_heads"], 16);
+    const decoderHeads = config.size(["decoder_attention_heads", "num_attention_heads"], 16);
     const encoderFfn = config.size("encoder_ffn_dim", 4096);
     const decoderFfn = config.size("decoder_ffn_dim", 4096);
     const vocab = config.size("vocab_size", 50265);
@@ -117,6 +134,22 @@ export const bart: FamilyReader = {
         count: classifier ? linear(hidden, hidden, true) + linear(hidden, count, true) : 0,
       },
     ];
+    const step = bartStacks(
+      config,
+      {
+        encoderLayers,
+        decoderLayers,
+        hidden,
+        encoderHeads: heads,
+        decoderHeads,
+        encoderFfn,
+        decoderFfn,
+        vocab,
+        positions,
+      },
+      type === "mbart",
+      tied,
+    );
     return partsStructure(
       type,
       groups,
@@ -124,7 +157,12 @@ export const bart: FamilyReader = {
         { layers: encoderLayers + withCross(decoderLayers), hidden, heads, ffn: encoderFfn, vocab },
         { positionRows: positions, tiedHead: true },
       ),
-      { contextTokens: positions, assumed: [nearest("gpt2"), TWO_STACKS] },
+      {
+        contextTokens: positions,
+        stacks: step.stacks,
+        assumed: step.assumed,
+        notes: bare ? [BARE_NOTE] : [],
+      },
     );
   },
 };
@@ -137,6 +175,7 @@ export const whisper: FamilyReader = {
     const encoderLayers = config.size(["encoder_layers", "num_hidden_layers"]);
     const decoderLayers = config.size("decoder_layers", 4);
     const heads = config.size("encoder_attention_heads", 6);
+    const decoderHeads = config.size("decoder_attention_heads", 6);
     const encoderFfn = config.size("encoder_ffn_dim", 1536);
     const decoderFfn = config.size("decoder_ffn_dim", 1536);
     const vocab = config.size("vocab_size", 51865);
@@ -173,6 +212,25 @@ export const whisper: FamilyReader = {
         count: classifier ? linear(hidden, project, true) + linear(project, labels(config), true) : 0,
       },
     ];
+    const step = classifier
+      ? null
+      : whisperStacks(
+          config,
+          {
+            encoderLayers,
+            decoderLayers,
+            hidden,
+            encoderHeads: heads,
+            decoderHeads,
+            encoderFfn,
+            decoderFfn,
+            vocab,
+            positions: targets,
+            mels,
+            sources,
+          },
+          tied,
+        );
     return partsStructure(
       "whisper",
       groups,
@@ -180,7 +238,14 @@ export const whisper: FamilyReader = {
         { layers: walked, hidden, heads, ffn: encoderFfn, vocab },
         { normPlacement: "pre", finalNorm: true, embedNorm: false },
       ),
-      { contextTokens: targets, assumed: [nearest("gpt2"), TWO_STACKS] },
+      step === null
+        ? { contextTokens: targets, assumed: [nearest("gpt2"), TWO_STACKS] }
+        : {
+            contextTokens: targets,
+            stacks: step.stacks,
+            assumed: step.assumed,
+            notes: bare ? [BARE_NOTE] : [],
+          },
     );
   },
 };

@@ -31,6 +31,12 @@ export function patches(
   };
 }
 
+/** Values of a whole image, all channels. */
+export function imageValues(config: ConfigReader, defaults: { readonly image: number }): number {
+  const [height, width] = sides(config, "image_size", defaults.image);
+  return config.size("num_channels", 3) * height * width;
+}
+
 /** CLIP's image tower: class token, patches without bias, norms before and after. */
 export function clipVision(config: ConfigReader): number {
   const hidden = config.size("hidden_size", 768);

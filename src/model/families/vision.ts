@@ -4,7 +4,9 @@ import { attention, gatedMlp, layerNorm, linear, plainMlp } from "../parts.ts";
 import type { DecoderShape, ParamGroup } from "../types.ts";
 import { labels, nearest, partsStructure } from "./base.ts";
 import { encoderShape } from "./encoder-shape.ts";
+import { BARE_NOTE } from "./stack-parts.ts";
 import { clipText, clipVision, patches, siglipText, siglipVision } from "./towers.ts";
+import { imageStacks, pairStacks } from "./vision-stacks.ts";
 
 const IMAGES = [nearest("gpt2"), "an image encoder: a sequence is the patches of one image"];
 
@@ -28,6 +30,10 @@ function towerShape(
       dropout: { attention: false, residual: false, embedding: false },
     },
   );
+}
+
+function classifies(config: ConfigReader): boolean {
+  return config.architecture().endsWith("ForImageClassification");
 }
 
 /** ViT: class token, learned positions; the bare model pools, the classifier does not. */
@@ -56,12 +62,29 @@ export const vit: FamilyReader = {
       { name: "pooler", count: bare ? linear(hidden, pooled, true) : 0 },
       { name: "classifier", count: bare ? 0 : linear(hidden, labels(config), true) },
     ];
-    return partsStructure(
+    const shape = towerShape(config, { hidden: 768, layers: 12, heads: 12, ffn: 3072 });
+    if (!bare && !classifies(config))
+      return partsStructure("vit", groups, shape, { contextTokens: grid.count + 1, assumed: IMAGES });
+    const step = imageStacks(
+      config,
+      { hidden, heads, ffn, layers },
+      {
+        classToken: true,
+        registers: 0,
+        maskToken: false,
+        patchBias: true,
+        softmaxFull: true,
+        patch: { image: 224, patch: 16 },
+        activation: "gelu",
+      },
       "vit",
-      groups,
-      towerShape(config, { hidden: 768, layers: 12, heads: 12, ffn: 3072 }),
-      { contextTokens: grid.count + 1, assumed: IMAGES },
     );
+    return partsStructure("vit", groups, shape, {
+      contextTokens: grid.count + 1,
+      stacks: step.stacks,
+      assumed: step.assumed,
+      notes: bare ? [BARE_NOTE] : [],
+    });
   },
 };
 
@@ -97,16 +120,35 @@ export const dinov2: FamilyReader = {
       { name: "final norm", count: layerNorm(hidden) },
       { name: "classifier", count: classes },
     ];
-    return partsStructure(
-      type,
-      groups,
+    const shape = {
+      ...towerShape(config, { hidden: 768, layers: 12, heads: 12, ffn }),
+      ffn,
+      mlp: swiglu ? ("gated-fused" as const) : ("plain" as const),
+    };
+    const contextTokens = grid.count + 1 + registers;
+    const bare = config.architecture().endsWith("Model");
+    if (!bare && !classifies(config))
+      return partsStructure(type, groups, shape, { contextTokens, assumed: IMAGES });
+    const step = imageStacks(
+      config,
+      { hidden, heads, ffn, layers },
       {
-        ...towerShape(config, { hidden: 768, layers: 12, heads: 12, ffn }),
-        ffn,
-        mlp: swiglu ? "gated-fused" : "plain",
+        classToken: true,
+        registers,
+        maskToken: mask > 0,
+        patchBias: true,
+        softmaxFull: false,
+        patch: { image: 224, patch: type === "dinov2" ? 14 : 16 },
+        activation: "gelu",
       },
-      { contextTokens: grid.count + 1 + registers, assumed: IMAGES },
+      "dinov2",
     );
+    return partsStructure(type, groups, shape, {
+      contextTokens,
+      stacks: step.stacks,
+      assumed: step.assumed,
+      notes: bare ? [BARE_NOTE] : [],
+    });
   },
 };
 
@@ -114,7 +156,7 @@ const NONE = new ConfigReader({});
 const CLIP_TOWER = { hidden: 768, layers: 12, heads: 12, ffn: 3072 };
 const CLIP_TEXT = { hidden: 512, layers: 12, heads: 8, ffn: 2048 };
 
-/** CLIP: two towers, two projections without bias, one temperature. Walked as its image tower. */
+/** CLIP: two towers, two projections without bias, one temperature. */
 export const clip: FamilyReader = {
   types: ["clip"],
   read(config) {
@@ -130,9 +172,11 @@ export const clip: FamilyReader = {
       },
       { name: "temperature", count: 1 },
     ];
+    const step = pairStacks(config, text, image, "clip");
     return partsStructure("clip", groups, towerShape(image, CLIP_TOWER), {
       contextTokens: text.size("max_position_embeddings", 77),
-      assumed: [...IMAGES, "the text tower's activations are not counted"],
+      stacks: step.stacks,
+      assumed: step.assumed,
     });
   },
 };
@@ -177,9 +221,19 @@ export const siglip: FamilyReader = {
       { name: "vision tower", count: siglipVision(image, second) },
       { name: "scale and bias", count: 2 },
     ];
-    return partsStructure(second ? "siglip2" : "siglip", groups, towerShape(image, CLIP_TOWER), {
-      contextTokens: text.size("max_position_embeddings", 64),
-      assumed: [...IMAGES, "the text tower's activations are not counted"],
+    const contextTokens = text.size("max_position_embeddings", 64);
+    const shape = towerShape(image, CLIP_TOWER);
+    // SigLIP 2 is fed patches of images of any shape, and a tower may come without a pool.
+    if (second || !image.flag("vision_use_head", true))
+      return partsStructure(second ? "siglip2" : "siglip", groups, shape, {
+        contextTokens,
+        assumed: [...IMAGES, "the text tower's activations are not counted"],
+      });
+    const step = pairStacks(config, text, image, "siglip");
+    return partsStructure("siglip", groups, shape, {
+      contextTokens,
+      stacks: step.stacks,
+      assumed: step.assumed,
     });
   },
 };

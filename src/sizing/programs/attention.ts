@@ -1,11 +1,11 @@
 import type { DecoderShape } from "../../model/types.ts";
 import { FP32, type Ops } from "../ops.ts";
-import type { Tensor } from "../tape.ts";
+import type { Leaf, Tensor } from "../tape.ts";
+import { attendHeads } from "./attend-heads.ts";
 import { type AttentionMode, type Context, type Projection, project, projection } from "./context.ts";
-import { type EagerStyle, eager } from "./eager.ts";
-import { type Heads, repeated, repeatedHeads, scaledDotProduct } from "./kernels.ts";
+import { type Heads, repeated } from "./kernels.ts";
 import { type Norm, norm, normalize } from "./norms.ts";
-import { part, type Rotary, rotate, sliced } from "./rotary.ts";
+import { part, type Rotary, rotate, sliced, turnedComplex } from "./rotary.ts";
 
 export interface Attention {
   readonly shape: DecoderShape;
@@ -14,6 +14,9 @@ export interface Attention {
   readonly output: Projection;
   readonly queryNorm: Norm | null;
   readonly keyNorm: Norm | null;
+  readonly valueNorm: Norm | null;
+  /** A learned score a head. */
+  readonly sinks: Leaf | null;
 }
 
 export function attention(context: Context): Attention {
@@ -23,10 +26,24 @@ export function attention(context: Context): Attention {
   const adapter = context.attention;
   const make = (features: number) => projection(context, shape.hidden, features, shape.bias.qkv, adapter);
   const full = shape.qkNorm === "full";
-  const normType = shape.norm === "layer" ? "layer-no-bias" : shape.norm;
+  const normType = shape.qkNormBare
+    ? "rms-bare"
+    : shape.norm === "layer" || shape.norm === "layer-lowered"
+      ? "layer-no-bias"
+      : shape.norm;
+  // Cohere's has a weight for each feature of all heads, and a mean for each head.
+  const perHead = !full || normType === "layer-written" || (shape.qkNormByHead ?? false);
+  const headNorm = (width: number) =>
+    norm(context, normType, perHead ? shape.headDim : width, full ? width : shape.headDim);
   return {
     shape,
-    inputs: shape.fusedQkv ? [make(queries + 2 * keys)] : [make(queries), make(keys), make(keys)],
+    inputs: shape.fusedQkv
+      ? [make(queries + 2 * keys)]
+      : [
+          make(shape.outputGate ? 2 * queries : queries),
+          make(keys),
+          ...(shape.valueIsKey ? [] : [make(keys)]),
+        ],
     output: projection(
       context,
       queries,
@@ -34,8 +51,10 @@ export function attention(context: Context): Attention {
       shape.bias.out,
       shape.outputUnadapted ? context.feedForward : adapter,
     ),
-    queryNorm: shape.qkNorm === "none" ? null : norm(context, normType, full ? queries : shape.headDim),
-    keyNorm: shape.qkNorm === "none" ? null : norm(context, normType, full ? keys : shape.headDim),
+    queryNorm: shape.qkNorm === "none" ? null : headNorm(queries),
+    keyNorm: shape.qkNorm === "none" ? null : headNorm(keys),
+    valueNorm: shape.valueNorm ? norm(context, "rms-bare", shape.headDim) : null,
+    sinks: shape.sinks ? context.ops.leaf(shape.heads, context.weightWidth, context.trainBase) : null,
   };
 }
 
@@ -44,18 +63,43 @@ export function attend(
   ops: Ops,
   x: Tensor,
   layer: Attention,
-  rotary: Rotary | null,
+  shared: Rotary | null,
   mask: Tensor | null,
   mode: AttentionMode,
 ): Tensor {
   return ops.within("attention", () => {
     const { shape } = layer;
-    const { query, key, value, held, tokenMajor } = parts(ops, x, layer, rotary, mode);
+    // Some layers of a model may have no positions.
+    const rotary = shape.rotary === 0 ? null : shared;
+    const { query, key, value, held, gate, tokenMajor } = parts(ops, x, layer, rotary, mode);
     const keyHeads = shape.sharedKeysExpanded ? shape.heads : shape.kvHeads;
     const rotated = rotary !== null;
-    const q = rotated ? rotate(ops, query, rotary, shape.norm === "rms-late") : ops.alias(query);
-    const k = rotated ? rotate(ops, key, rotary, shape.norm === "rms-late") : ops.alias(key);
+    const castBack = shape.rotaryFull ?? shape.norm === "rms-late";
+    let q: Tensor;
+    let k: Tensor;
+    if (rotary !== null && (shape.rotaryRaised || shape.rotaryComplex)) {
+      const [query32, key32] = [ops.cast(query, FP32), ops.cast(key, FP32)];
+      const turn = (t: Tensor) =>
+        shape.rotaryComplex ? turnedComplex(ops, t, rotary) : rotate(ops, t, rotary, false);
+      const [turned, turnedKey] = [turn(query32), turn(key32)];
+      q = ops.cast(turned, query.width);
+      k = ops.cast(turnedKey, key.width);
+      ops.drop(query32, key32, turned, turnedKey);
+    } else {
+      q = rotated ? rotate(ops, query, rotary, castBack) : ops.alias(query);
+      k = rotated ? rotate(ops, key, rotary, castBack) : ops.alias(key);
+    }
     ops.drop(query, key);
+    const { queryNorm, keyNorm } = layer;
+    if (shape.qkNormAfterRotary && queryNorm !== null && keyNorm !== null) {
+      q = replaced(ops, q, (t) => normalize(ops, t, queryNorm));
+      k = replaced(ops, k, (t) => normalize(ops, t, keyNorm));
+    }
+    if (shape.queryTuned) {
+      const scales = ops.tensor(ops.tokens, 0, FP32);
+      q = replaced(ops, q, (t) => replaced(ops, ops.product(t, scales), (u) => ops.cast(u, t.width)));
+      ops.drop(scales);
+    }
     const byToken = tokenMajor && !(rotary?.concatenates ?? false);
     const heads: Heads = {
       queries: shape.heads,
@@ -65,7 +109,12 @@ export function attend(
       tokenMajor: byToken,
       valuesTokenMajor: tokenMajor,
     };
-    const out = core(ops, q, k, value, mask, heads, mode, shape, x.width);
+    let out = attendHeads(ops, q, k, value, mask, heads, mode, layer, x.width);
+    if (gate !== null) {
+      const open = ops.sigmoid(gate);
+      out = replaced(ops, out, (t) => ops.product(t, open));
+      ops.drop(open, gate);
+    }
     const result = project(ops, out, layer.output);
     ops.drop(out, q, k, value);
     ops.drop(held);
@@ -88,27 +137,54 @@ function parts(ops: Ops, x: Tensor, layer: Attention, rotary: Rotary | null, mod
   const [queryProjection, keyProjection, valueProjection] = inputs as readonly [
     Projection,
     Projection,
-    Projection,
+    Projection | undefined,
   ];
   let query = project(ops, x, queryProjection);
+  let gate: Tensor | null = null;
+  if (shape.outputGate) {
+    const [asked, gating] = split(ops, query, [0.5, 0.5]) as [Tensor, Tensor];
+    gate = ops.copy(gating);
+    ops.drop(query, gating);
+    query = asked;
+  }
   if (shape.queryScaledFirst) query = replaced(ops, query, (t) => ops.scaled(t));
   let key: Tensor;
-  if (shape.qkNorm === "full") {
+  let early: Tensor | null = null;
+  if (shape.qkNormAfterRotary) key = project(ops, x, keyProjection);
+  else if (shape.qkNormByHead) {
+    key = project(ops, x, keyProjection);
+    const value = project(ops, x, valueProjection!);
+    const byHead = (t: Tensor, norm: Norm) =>
+      replaced(
+        ops,
+        replaced(ops, ops.reordered(t), (u) => normalize(ops, u, norm)),
+        (u) => ops.copy(u),
+      );
+    query = replaced(ops, query, (t) => byHead(t, layer.queryNorm!));
+    key = replaced(ops, key, (t) => byHead(t, layer.keyNorm!));
+    return { query, key, value, held: null, gate, tokenMajor: true };
+  } else if (shape.qkNorm === "full") {
     query = replaced(ops, query, (t) => normalize(ops, t, layer.queryNorm!));
     key = project(ops, x, keyProjection);
     key = replaced(ops, key, (t) => normalize(ops, t, layer.keyNorm!));
   } else if (shape.qkNorm === "per-head") {
     query = replaced(ops, query, (t) => normalize(ops, t, layer.queryNorm!));
     key = project(ops, x, keyProjection);
+    if (valueProjection === undefined) early = ops.alias(key);
     key = replaced(ops, key, (t) => normalize(ops, t, layer.keyNorm!));
   } else key = project(ops, x, keyProjection);
-  let value = project(ops, x, valueProjection);
-  if ((rotary !== null || byHead) && shape.qkNorm !== "per-head") {
+  let value = early ?? project(ops, x, valueProjection!);
+  const { valueNorm } = layer;
+  if (valueNorm !== null) value = replaced(ops, value, (t) => normalize(ops, t, valueNorm));
+  if (
+    ((rotary !== null && !shape.rotaryComplex) || byHead) &&
+    (shape.qkNorm !== "per-head" || shape.qkNormAfterRotary)
+  ) {
     query = replaced(ops, query, (t) => ops.reordered(t));
     key = replaced(ops, key, (t) => ops.reordered(t));
   }
   if (byHead) value = replaced(ops, value, (t) => ops.reordered(t));
-  return { query, key, value, held: null, tokenMajor: true };
+  return { query, key, value, held: null, gate, tokenMajor: true };
 }
 
 /** `f(x)` in the place of `x`. */
@@ -131,14 +207,14 @@ function fusedParts(ops: Ops, x: Tensor, layer: Attention, rotary: Rotary | null
       Tensor,
       Tensor,
     ];
-    return { query, key, value, held: fused, tokenMajor: true };
+    return { query, key, value, held: fused, gate: null, tokenMajor: true };
   }
   if (shape.fusedSplit === "shared-index") return sharedParts(ops, fused, shape);
   // One split: gradients are concatenated; by head where the split ran on a transposed view (gpt_neox).
   const whole = rotary === null ? ops.alias(fused) : ops.reordered(fused);
   const [query, key, value] = split(ops, whole, fractions) as [Tensor, Tensor, Tensor];
   ops.drop(whole);
-  return { query, key, value, held: fused, tokenMajor: true };
+  return { query, key, value, held: fused, gate: null, tokenMajor: true };
 }
 
 /** `x.split(...)` as views; the gradients are concatenated. */
@@ -162,54 +238,5 @@ function sharedParts(ops: Ops, fused: Tensor, shape: DecoderShape) {
     value = replaced(ops, value, (t) => repeated(ops, t, shape.heads / shape.kvHeads));
     query = replaced(ops, query, (t) => ops.copy(t));
   }
-  return { query, key, value, held: fused, tokenMajor: true };
-}
-
-function core(
-  ops: Ops,
-  q: Tensor,
-  k: Tensor,
-  v: Tensor,
-  mask: Tensor | null,
-  heads: Heads,
-  mode: AttentionMode,
-  shape: DecoderShape,
-  inputWidth: number,
-): Tensor {
-  if (mode.implementation === "eager")
-    return eager(ops, q, k, v, mask!, heads, eagerStyle(ops, shape, inputWidth, q, v));
-  const times = heads.queries / heads.keys;
-  // transformers hands shared heads to the kernel only without a mask; else it repeats them itself.
-  const repeats = times > 1 && !shape.callsKernelDirectly && (mode.masked || heads.size > 256);
-  const key = repeats ? repeatedHeads(ops, k, heads.keys, times) : ops.alias(k);
-  const value = repeats ? repeatedHeads(ops, v, heads.keys, times) : ops.alias(v);
-  const handed = repeats ? { ...heads, keys: heads.queries } : heads;
-  const { out, tokenMajor } = scaledDotProduct(
-    ops,
-    q,
-    key,
-    value,
-    mask,
-    handed,
-    mode.implementation === "flash",
-  );
-  if (tokenMajor) {
-    ops.drop(key, value);
-    return out;
-  }
-  const copied = ops.copy(out);
-  ops.drop(out, key, value);
-  return copied;
-}
-
-function eagerStyle(ops: Ops, shape: DecoderShape, inputWidth: number, q: Tensor, v: Tensor): EagerStyle {
-  const capped = shape.softcap.attention;
-  switch (shape.eagerStyle) {
-    case "in-place":
-      return { softmaxWidth: inputWidth, castTo: null, inPlace: shape.alibi ? "alibi" : "plain", capped };
-    case "plain":
-      return { softmaxWidth: ops.autocast ? FP32 : v.width, castTo: v.width, inPlace: "no", capped };
-    default:
-      return { softmaxWidth: FP32, castTo: q.width, inPlace: "no", capped };
-  }
+  return { query, key, value, held: fused, gate: null, tokenMajor: true };
 }

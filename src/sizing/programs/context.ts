@@ -2,6 +2,11 @@ import type { DecoderShape } from "../../model/types.ts";
 import type { Ops } from "../ops.ts";
 import type { Leaf, Tensor } from "../tape.ts";
 
+/** The programs that few families need: evaluated at first use, and at once. */
+export function rare() {
+  return require("./rare.ts") as typeof import("./rare.ts");
+}
+
 /** How a layer's attention is computed, once recipe, mask and window are known. */
 export interface AttentionMode {
   readonly implementation: "sdpa" | "flash" | "eager";
@@ -27,6 +32,12 @@ export interface Context {
   readonly feedForward: Adapter | null;
 }
 
+/** What modules are made with. */
+export type Making = Pick<Context, "weightWidth" | "trainBase"> & {
+  readonly ops: Ops;
+  readonly shape: Pick<DecoderShape, "splitBiases">;
+};
+
 /** A projection: its weights, and its adapter's two where it has one. */
 export interface Projection {
   readonly weight: Leaf;
@@ -43,7 +54,7 @@ export interface Projection {
 }
 
 export function projection(
-  context: Context,
+  context: Making,
   inFeatures: number,
   features: number,
   bias: boolean,
@@ -51,7 +62,7 @@ export function projection(
 ): Projection {
   const { ops, weightWidth, trainBase } = context;
   return {
-    weight: ops.leaf(inFeatures * features, weightWidth, trainBase),
+    weight: ops.leaf(inFeatures * features, weightWidth, trainBase, inFeatures + features),
     bias: bias ? ops.leaf(features, weightWidth, trainBase) : null,
     features,
     splitBias: context.shape.splitBiases ?? false,
@@ -59,8 +70,8 @@ export function projection(
       adapter === null
         ? null
         : {
-            down: ops.leaf(inFeatures * adapter.rank, adapter.width, true),
-            up: ops.leaf(adapter.rank * features, adapter.width, true),
+            down: ops.leaf(inFeatures * adapter.rank, adapter.width, true, inFeatures + adapter.rank),
+            up: ops.leaf(adapter.rank * features, adapter.width, true, adapter.rank + features),
             rank: adapter.rank,
             width: adapter.width,
           },

@@ -13,10 +13,11 @@ export interface Embedding {
 
 export function embedding(context: Context): Embedding {
   const { ops, shape, weightWidth, trainBase } = context;
-  const made = (count: number) => ops.leaf(count, weightWidth, trainBase);
+  const made = (rows: number, columns: number) =>
+    ops.leaf(rows * columns, weightWidth, trainBase, rows + columns);
   return {
-    table: made(shape.vocab * shape.embedWidth),
-    positions: shape.positionRows > 0 ? made(shape.positionRows * shape.hidden) : null,
+    table: made(shape.vocab, shape.embedWidth),
+    positions: shape.positionRows > 0 ? made(shape.positionRows, shape.hidden) : null,
     projectIn:
       shape.embedWidth === shape.hidden
         ? null

@@ -1,39 +1,47 @@
 import type { DecoderShape } from "../../model/types.ts";
 import type { Ops } from "../ops.ts";
-import type { Tensor } from "../tape.ts";
+import type { Leaf, Tensor } from "../tape.ts";
 import { replaced, split } from "./attention.ts";
-import { type Context, type Projection, project, projection } from "./context.ts";
+import { type Context, type Projection, project, projection, rare } from "./context.ts";
 
 export interface FeedForward {
   readonly shape: DecoderShape;
   readonly inputs: readonly Projection[];
   readonly output: Projection;
+  /** Learned scalars of the activation (xIELU). */
+  readonly scalars: readonly Leaf[];
 }
+
+const NO_SCALARS: readonly Leaf[] = [];
 
 export function feedForward(context: Context): FeedForward {
   const { shape } = context;
-  const make = (from: number, to: number) =>
-    projection(context, from, to, shape.bias.mlp, context.feedForward);
+  const adapter = shape.adaptsExperts ? null : context.feedForward;
+  const make = (from: number, to: number) => projection(context, from, to, shape.bias.mlp, adapter);
   const { hidden, ffn } = shape;
   const inputs =
     shape.mlp === "gated"
       ? [make(hidden, ffn), make(hidden, ffn)]
       : [make(hidden, shape.mlp === "plain" ? ffn : 2 * ffn)];
-  return { shape, inputs, output: make(ffn, hidden) };
+  const { ops, weightWidth, trainBase } = context;
+  const scalar = () => ops.leaf(1, weightWidth, trainBase);
+  const scalars = shape.activation === "xielu" ? [scalar(), scalar()] : NO_SCALARS;
+  return { shape, inputs, output: make(ffn, hidden), scalars };
 }
 
-export function forwardFeed(ops: Ops, x: Tensor, { shape, inputs, output }: FeedForward): Tensor {
+export function forwardFeed(ops: Ops, x: Tensor, block: FeedForward): Tensor {
+  const { output } = block;
   return ops.within("feed-forward", () => {
-    const inner = widened(ops, x, shape, inputs);
+    const inner = widened(ops, x, block);
     const out = project(ops, inner, output);
     ops.drop(inner);
     return out;
   });
 }
 
-function widened(ops: Ops, x: Tensor, shape: DecoderShape, inputs: readonly Projection[]): Tensor {
+function widened(ops: Ops, x: Tensor, { shape, inputs, scalars }: FeedForward): Tensor {
   if (shape.mlp === "plain")
-    return replaced(ops, project(ops, x, inputs[0]!), (t) => activate(ops, t, shape.activation));
+    return replaced(ops, project(ops, x, inputs[0]!), (t) => activate(ops, t, shape.activation, scalars));
   if (shape.mlp === "gated") {
     const active = replaced(ops, project(ops, x, inputs[0]!), (t) => activate(ops, t, shape.activation));
     const up = project(ops, x, inputs[1]!);
@@ -51,7 +59,12 @@ function widened(ops: Ops, x: Tensor, shape: DecoderShape, inputs: readonly Proj
 }
 
 /** An activation; `gelu-new` is a line of Python, all others are kernels. */
-export function activate(ops: Ops, x: Tensor, activation: DecoderShape["activation"]): Tensor {
+export function activate(
+  ops: Ops,
+  x: Tensor,
+  activation: DecoderShape["activation"],
+  scalars: readonly Leaf[] = NO_SCALARS,
+): Tensor {
   switch (activation) {
     case "silu":
       return ops.silu(x);
@@ -64,6 +77,10 @@ export function activate(ops: Ops, x: Tensor, activation: DecoderShape["activati
       return replaced(ops, ops.relu(x), (t) => ops.power(t));
     case "gelu-new":
       return geluNew(ops, x);
+    case "gelu-function":
+      return rare().geluFunction(ops, x);
+    case "xielu":
+      return rare().xielu(ops, x, scalars);
   }
 }
 

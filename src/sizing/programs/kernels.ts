@@ -7,6 +7,8 @@ export interface Heads {
   /** Heads of keys and values as handed over. */
   readonly keys: number;
   readonly size: number;
+  /** Size of a head of values where it is not `size`. */
+  readonly valueSize?: number;
   readonly dropout: boolean;
   /** Query storage is ordered token by token, so that the result needs no copy to be viewed by token. */
   readonly tokenMajor: boolean;
@@ -58,10 +60,11 @@ export function scaledDotProduct(
   const half = q.width === HALF;
   const step = half ? 8 : 4;
   try {
-    if (flashOnly || (half && mask === null && heads.size <= FLASH_LARGEST_HEAD)) {
+    const values = heads.valueSize ?? heads.size;
+    if (flashOnly || (half && mask === null && heads.size === values && heads.size <= FLASH_LARGEST_HEAD)) {
       return { out: flash(ops, q, k, v, heads), tokenMajor: heads.tokenMajor };
     }
-    if (heads.queries === heads.keys && heads.size % step === 0) {
+    if (heads.queries === heads.keys && heads.size % step === 0 && values % step === 0) {
       return { out: efficient(ops, q, k, v, mask, heads), tokenMajor: true };
     }
     return { out: ops.uncast(() => math(ops, q, k, v, mask, heads)), tokenMajor: false };
@@ -104,7 +107,7 @@ function flash(ops: Ops, query: Tensor, key: Tensor, value: Tensor, heads: Heads
 
 function efficient(ops: Ops, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | null, heads: Heads): Tensor {
   const bias = mask === null ? null : additive(ops, mask, q.width);
-  const out = ops.like(q);
+  const out = ops.like(heads.valueSize === undefined ? q : v);
   const sums = ops.tensor(0, heads.queries * up(ops.tokens, 32), FP32);
   const result = ops.record(out, [q, k, v], heldBy(q, k, v, bias, out, sums), () => {
     const grads = [ops.like(q), ops.like(k), ops.like(v)];
@@ -174,7 +177,14 @@ function math(
     ops.drop(out);
     return dropped;
   });
-  const out = matrices(ops, probabilities, v, q.per, false, heads.tokenMajor && times === 1);
+  const out = matrices(
+    ops,
+    probabilities,
+    v,
+    heads.valueSize === undefined ? q.per : v.per,
+    false,
+    heads.tokenMajor && times === 1,
+  );
   ops.drop(probabilities, q, k, v);
   const back = ops.cast(out, query.width);
   ops.drop(out);

@@ -2,23 +2,32 @@ import type { DecoderShape } from "../../model/types.ts";
 import type { Ops } from "../ops.ts";
 import type { Tensor } from "../tape.ts";
 import { type Attention, attend, attention, replaced } from "./attention.ts";
-import type { Context } from "./context.ts";
+import type { Beside } from "./beside.ts";
+import { type Context, rare } from "./context.ts";
+import type { Experts } from "./experts.ts";
 import { type FeedForward, feedForward, forwardFeed } from "./feed-forward.ts";
+import type { Mixer } from "./mixer.ts";
 import { type Norm, norm, normalize } from "./norms.ts";
 import type { Surroundings } from "./surroundings.ts";
 
 /** The modules of one layer. */
 export interface Layer {
   readonly shape: DecoderShape;
-  readonly attention: Attention;
-  readonly feedForward: FeedForward;
+  readonly attention: Attention | Mixer;
+  readonly feedForward: FeedForward | Experts | Beside;
   readonly norms: readonly Norm[];
 }
 
 export function layer(context: Context, norms: number): Layer {
   const { shape } = context;
-  const block = attention(context);
-  const mlp = feedForward(context);
+  const usual = !(shape.latent ?? shape.convolution ?? shape.delta);
+  const block = usual ? attention(context) : rare().mixer(context);
+  const mlp =
+    shape.experts === undefined
+      ? feedForward(context)
+      : shape.experts.beside
+        ? rare().beside(context)
+        : rare().experts(context);
   const made: Norm[] = [];
   while (made.length < norms) made.push(norm(context, shape.norm, shape.hidden));
   return { shape, attention: block, feedForward: mlp, norms: made };
@@ -34,11 +43,19 @@ export function forwardLayer(
   const normed = (t: Tensor, index: number) => ops.within("norms", () => normalize(ops, t, norms[index]!));
   const dropped = (t: Tensor) => replaced(ops, t, (o) => ops.within("residual", () => ops.dropout(o)));
   const attended = (t: Tensor) => {
-    const out = attend(ops, t, block, around.rotary, around.mask, around.mode);
+    const out =
+      "forward" in block
+        ? block.forward(ops, t, around)
+        : attend(ops, t, block, around.rotary, around.mask, around.mode);
     return (shape.dropout.afterAttention ?? shape.dropout.residual) ? dropped(out) : out;
   };
-  const fed = (t: Tensor) => {
-    const out = forwardFeed(ops, t, mlp);
+  const fed = (t: Tensor, residual = x) => {
+    const out =
+      "beside" in mlp
+        ? rare().forwardBeside(ops, t, residual, mlp)
+        : "router" in mlp
+          ? rare().forwardMixture(ops, t, mlp)
+          : forwardFeed(ops, t, mlp);
     return shape.dropout.residual && !mergesInPlace(shape) ? dropped(out) : out;
   };
   const added = (residual: Tensor, branch: Tensor) =>
@@ -80,13 +97,13 @@ export function forwardLayer(
         x,
         replaced(ops, first, (t) => normed(t, 1)),
       );
-      const second = replaced(ops, normed(middle, 2), fed);
+      const second = replaced(ops, normed(middle, 2), (t) => fed(t, middle));
       const out = added(
         middle,
         replaced(ops, second, (t) => normed(t, 3)),
       );
       ops.drop(middle);
-      return out;
+      return shape.layerScaled ? replaced(ops, out, (t) => ops.inPlaceScaled(t)) : out;
     }
     case "parallel-one": {
       const input = normed(x, 0);
@@ -119,6 +136,12 @@ function mergesInPlace(shape: DecoderShape): boolean {
 /** `feed-forward + attention + residual`, two sums. */
 function merged(ops: Ops, x: Tensor, a: Tensor, m: Tensor, shape: DecoderShape): Tensor {
   return ops.within("residual", () => {
+    if (shape.parallelFromResidual) {
+      const first = ops.addition(x, a);
+      const out = ops.addition(first, m);
+      ops.drop(first, a, m);
+      return out;
+    }
     let both = mergesInPlace(shape) ? ops.inPlaceAddition(m, a) : ops.addition(m, a);
     ops.drop(m);
     if (mergesInPlace(shape) && shape.dropout.residual) both = replaced(ops, both, (t) => ops.dropout(t));

@@ -13,13 +13,15 @@ export interface Surroundings {
 /** Cosines and sines for the positions, in the dtype of the embedding's output; olmo2 keeps them in fp32. */
 export function rotaryOf({ ops, shape }: Context, embedded: Tensor): Rotary | null {
   if (shape.rotary === 0) return null;
-  const width = shape.norm === "rms-late" ? FP32 : embedded.width;
-  const elements = shape.headDim * shape.rotary * ops.tokens;
+  const width = (shape.rotaryFull ?? shape.norm === "rms-late") ? FP32 : embedded.width;
+  const paired = shape.rotaryPaired ?? false;
+  const elements = (shape.headDim * shape.rotary * ops.tokens) / (paired ? 2 : 1);
   return ops.within("attention", () => ({
     cos: ops.tensor(elements, 0, width),
     sin: ops.tensor(elements, 0, width),
     fraction: shape.rotary,
-    concatenates: shape.rotaryConcatenates ?? shape.rotary < 1,
+    concatenates: shape.rotaryConcatenates ?? (paired || shape.rotary < 1),
+    paired,
   }));
 }
 

@@ -1,0 +1,120 @@
+import type { Recipe } from "../../facts/types.ts";
+import { ok, type Result } from "../../lib/result.ts";
+import type { StackModel } from "../../model/stacks.ts";
+import type { LocatedStructure } from "../../model/types.ts";
+import { momentsOf, withOneSample } from "../moments.ts";
+import { planOf, unmeasured } from "../recipe.ts";
+import type { Sizing, Unsized } from "../types.ts";
+import { stackStep } from "./step.ts";
+
+/** The training peak of a model of stacks; `seqLen` tokens for each stack that is fed text. Pure. */
+export function sizeStacks(
+  { structure, model, revision, from }: LocatedStructure,
+  stacks: StackModel,
+  recipe: Recipe,
+  seqLen: number,
+): Result<Sizing, Unsized> {
+  const notes = [...structure.notes];
+  const { sized, said, cautions } = asSized(recipe, stacks);
+  notes.push(...said);
+  const context = longestOf(stacks);
+  if (stacks.limits.lengthless) notes.push("A sample is one image; the sequence length is not used.");
+  else if (context !== null && seqLen > context)
+    notes.push(`The model takes a shorter text: ${context} of ${seqLen} tokens.`);
+  const rows = positionsOf(stacks);
+  if (rows !== null && seqLen > rows)
+    cautions.push(`The model has ${rows} learned positions; ${seqLen} tokens do not run.`);
+  notes.push(...cautions);
+  const plan = planOf(sized);
+  const tokens = context === null ? seqLen : Math.min(seqLen, context);
+  const step = stackStep(stacks, plan, tokens, structure.params);
+  const layers = stacks.stacks.reduce(
+    (sum, one) => sum + one.runs.reduce((all, run) => all + run.layers, 0),
+    0,
+  );
+  const around = {
+    shape: { layers, vocab: stacks.head.kind === "vocabulary" ? stacks.head.vocab : 0 },
+    plan,
+    tokens,
+  };
+  let moments = momentsOf(step, around);
+  const floorBytes = Math.max(...moments.map((moment) => moment.fixedBytes));
+  if (plan.implementation === "eager" && stacks.stacks.some(({ block }) => block.attention.rotary)) {
+    const one = stackStep(stacks, plan, tokens, structure.params, true);
+    moments = withOneSample(moments, momentsOf(one, around));
+  }
+  return ok({
+    model,
+    family: structure.family,
+    source: "builtin",
+    revision,
+    structureFrom: from,
+    params: structure.params,
+    trainableParams: step.trainable,
+    activeParams: structure.activeParams,
+    recipe: sized,
+    seqLen,
+    floorBytes,
+    stateBytes: step.weightBytes + step.gradientBytes + step.optimizerBytes,
+    moments,
+    assumed: [...structure.assumed, ...unmeasured(sized), ...unmeasuredWith(sized, stacks)],
+    notes,
+    cautions,
+  });
+}
+
+/** Most tokens that the stacks take where a longer text is cut; null where none is. */
+function longestOf({ stacks }: StackModel): number | null {
+  let context: number | null = null;
+  for (const { input } of stacks)
+    if (input.kind === "text" && input.longest !== null)
+      context = Math.min(context ?? input.longest, input.longest);
+  return context;
+}
+
+/** Learned positions of the stacks fed with text that is not cut. */
+function positionsOf({ stacks }: StackModel): number | null {
+  let rows: number | null = null;
+  for (const { input } of stacks) {
+    if (input.kind !== "text" || input.positions === null || input.longest !== null) continue;
+    const usable = input.positions.rows - input.positions.reserved;
+    rows = Math.min(rows ?? usable, usable);
+  }
+  return rows;
+}
+
+/** The recipe that runs where the asked one cannot, with the sentences that say so. */
+function asSized(recipe: Recipe, { limits }: StackModel) {
+  const said: string[] = [];
+  const cautions: string[] = [];
+  let sized = recipe;
+  if (limits.eagerOnly && sized.attention !== "eager") {
+    said.push("The family's attention has no kernel; it is sized with eager.");
+    sized = { ...sized, attention: "eager" };
+  }
+  if (limits.noFlash && sized.attention === "flash") {
+    said.push("The family has no flash attention; it is sized with sdpa.");
+    sized = { ...sized, attention: "sdpa" };
+  }
+  if (sized.attention === "flash" && sized.precision === "fp32" && sized.loraRank === null) {
+    said.push("The flash kernel takes 16-bit operands only; fp32 is sized with sdpa.");
+    sized = { ...sized, attention: "sdpa" };
+  }
+  if (limits.noCheckpointing && sized.checkpointing === "full") {
+    cautions.push("transformers refuses to checkpoint this family; it is sized without checkpointing.");
+    sized = { ...sized, checkpointing: "none" };
+  }
+  return { sized, said, cautions };
+}
+
+/** What was never measured for this family; the step measurer cannot run it. */
+function unmeasuredWith(recipe: Recipe, { limits }: StackModel): string[] {
+  if (recipe.attention === "flash" && limits.unmeasured.includes("flash"))
+    return ["Flash attention of this family was never measured."];
+  if (recipe.precision === "amp-fp16") return ["Precision amp-fp16 was never measured for this family."];
+  if (recipe.optimizer === "adafactor" || recipe.optimizer === "lion")
+    return [`The optimizer ${recipe.optimizer} was never measured for this family.`];
+  if (recipe.loraRank !== null && limits.unmeasured.includes("lora"))
+    return ["LoRA of this family was never measured."];
+  return [];
+}
