@@ -81,12 +81,14 @@ export function sizeLocated(located: LocatedStructure, facts: JobFacts): Result<
   const seqLen = facts.seqLen.value ?? defaultSeqLen(located.structure.contextTokens);
   const sized = sizeStructure(located, recipe, seqLen);
   if (!sized.ok) return sized;
-  const { params, decoder } = located.structure;
+  const { params, decoder, stacks } = located.structure;
+  // Encoders score less than all of their tokens, or none.
+  const vocab = stacks === undefined ? (decoder?.vocab ?? 0) : 0;
   const resize: Resize = (change, within) => {
     const changed = { ...recipe, ...change };
     if (within !== undefined) {
       const { samples, bytes } = within;
-      const least = leastBytes({ params, vocab: decoder?.vocab ?? 0, recipe: changed, samples, seqLen });
+      const least = leastBytes({ params, vocab, recipe: changed, samples, seqLen });
       if (least > bytes) return null;
     }
     const other = sizeStructure(located, changed, seqLen);

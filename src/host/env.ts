@@ -34,3 +34,12 @@ export function isTerminal(stream: "stdout" | "stderr"): boolean {
 export function terminalColumns(): number | null {
   return process.stdout.isTTY === true ? process.stdout.columns : null;
 }
+
+/** Whether what reads stdout can be expected to show more than ASCII, by the locale as POSIX reads it. */
+export function showsUnicode(): boolean {
+  const { LC_ALL, LC_CTYPE, LANG, TERM } = process.env;
+  // The console of a bare machine has a font of a few hundred characters.
+  if (TERM === "linux" || TERM === "dumb") return false;
+  const locale = LC_ALL || LC_CTYPE || LANG || "";
+  return locale === "" || /utf-?8/i.test(locale);
+}
