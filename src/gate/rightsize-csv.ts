@@ -43,7 +43,7 @@ class Reader {
       if (this.#skipping) {
         const end = this.#lineEnd(this.#at, final);
         if (end === null) {
-          this.#at = this.#text.length;
+          this.#at = this.#pending();
           return;
         }
         this.#skipping = false;
@@ -73,11 +73,16 @@ class Reader {
       const problem =
         quoted?.problem ?? (this.#quote < this.#text.length ? "a quote is opened and not closed" : TOO_LONG);
       if (end === null) {
-        this.#at = this.#text.length;
+        this.#at = this.#pending();
         this.#skipping = true;
       } else this.#pass(end.next);
       yield { line, problem };
     }
+  }
+
+  /** Where to go on when the line's end is not seen yet: a CR at the very end may be that end, or half of it. */
+  #pending(): number {
+    return this.#text.endsWith("\r") ? this.#text.length - 1 : this.#text.length;
   }
 
   /** Goes on at `next`, counting the lines on the way. */

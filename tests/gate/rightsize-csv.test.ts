@@ -68,6 +68,10 @@ describe("records", () => {
       }),
     );
   });
+  test("a broken record that is cut at its CR ends there", () => {
+    const text = '\n""a\r"';
+    expect(read(...cutAt(text, [5]))).toEqual(read(text));
+  });
   test("any text is read alike, however it is cut", () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[ab,"\n\r]{0,40}$/), fc.array(fc.nat(12)), (text, cuts) => {
