@@ -1,5 +1,6 @@
 import type { FamilyReader } from "../family.ts";
 import { attentionBias, dense, llamaBias, MHA, NO_BIAS } from "./dense.ts";
+import { activationOf } from "./shapes.ts";
 
 const COHERE = {
   norm: "layer-written",
@@ -82,7 +83,9 @@ export const nemotron = dense({
 /** Phi-1, 1.5 and 2: everything biased, one LayerNorm before a parallel pair; q and k norms have biases too. */
 export const phi = dense({
   types: ["phi"],
-  measured: (config) => !config.flag("qk_layernorm", false),
+  measured: (config) =>
+    !config.flag("qk_layernorm", false) &&
+    activationOf(config, "hidden_act", "gelu_new").assumed.length === 0,
   defaults: { hidden: 2048, layers: 24, vocab: 51200, ffn: 8192, heads: 32, ...MHA, tied: false },
   traits: (config) => ({
     dropout: {
@@ -93,7 +96,7 @@ export const phi = dense({
     norm: "layer",
     normPlacement: "parallel-one",
     mlp: "plain",
-    activation: "gelu-new",
+    activation: activationOf(config, "hidden_act", "gelu_new").activation,
     bias: { qkv: true, out: true, mlp: true, head: true },
     rotary: config.number("partial_rotary_factor", 0.5),
   }),
@@ -107,7 +110,7 @@ export const phi = dense({
 /** GPT-J: one LayerNorm, no attention bias, biased head. */
 export const gptj = dense({
   types: ["gptj"],
-  measured: () => true,
+  measured: (config) => activationOf(config, "activation_function", "gelu_new").assumed.length === 0,
   defaults: { hidden: 4096, layers: 28, vocab: 50400, ffn: "4h", heads: 16, ...MHA, tied: false },
   traits: (config) => ({
     dropout: {
@@ -118,7 +121,7 @@ export const gptj = dense({
     norm: "layer",
     normPlacement: "parallel-one",
     mlp: "plain",
-    activation: "gelu-new",
+    activation: activationOf(config, "activation_function", "gelu_new").activation,
     bias: { qkv: false, out: false, mlp: true, head: true },
   }),
   nearest: "gpt_neox",
@@ -127,7 +130,7 @@ export const gptj = dense({
 /** GPT-Neo: as GPT-2, but q, k and v have no bias. */
 export const gptNeo = dense({
   types: ["gpt_neo"],
-  measured: () => true,
+  measured: (config) => activationOf(config, "activation_function", "gelu_new").assumed.length === 0,
   defaults: { hidden: 2048, layers: 24, vocab: 50257, ffn: "4h", heads: 16, ...MHA, tied: true },
   traits: (config) => ({
     positionRows: config.size("max_position_embeddings", 2048),
@@ -138,7 +141,7 @@ export const gptNeo = dense({
     },
     norm: "layer",
     mlp: "plain",
-    activation: "gelu-new",
+    activation: activationOf(config, "activation_function", "gelu_new").activation,
     bias: { qkv: false, out: true, mlp: true, head: false },
     rotary: 0,
     eagerOnly: true,
