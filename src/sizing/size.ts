@@ -1,6 +1,7 @@
 import type { Recipe } from "../facts/types.ts";
 import { fail, ok, type Result } from "../lib/result.ts";
 import type { DecoderShape, LocatedStructure } from "../model/types.ts";
+import { assembled } from "./assemble.ts";
 import { momentsOf, withOneSample } from "./moments.ts";
 import { notSized, planOf, unmeasured } from "./recipe.ts";
 import { trainingStep } from "./step.ts";
@@ -49,24 +50,18 @@ export function sizeStructure(
       momentsOf(trainingStep(shape, plan, seqLen, structure.paramsOutside, true), around),
     );
   }
-  return ok({
-    model: located.model,
-    family: structure.family,
-    source: "builtin",
-    revision: located.revision,
-    structureFrom: located.from,
-    params: structure.params,
-    trainableParams: step.trainable,
-    activeParams: structure.activeParams,
-    recipe: sized,
-    seqLen,
-    floorBytes,
-    stateBytes: step.weightBytes + step.gradientBytes + step.optimizerBytes,
-    moments,
-    assumed: [...structure.assumed, ...unmeasured(sized), ...unmeasuredWith(sized, shape)],
-    notes,
-    cautions,
-  });
+  return ok(
+    assembled(located, {
+      step,
+      recipe: sized,
+      seqLen,
+      floorBytes,
+      moments,
+      assumed: [...unmeasured(sized), ...unmeasuredWith(sized, shape)],
+      notes,
+      cautions,
+    }),
+  );
 }
 
 /** The recipe that runs where the asked one cannot, with the sentence that says so. */

@@ -1,44 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DECIDED, type Decided } from "./decided.ts";
 import { run } from "./run.ts";
 
-interface Row {
-  readonly sizing: { readonly fixed_gb: number; readonly per_sample_gb: number; readonly seq_len: number };
-  readonly job: {
-    readonly model: string;
-    readonly batch: number;
-    readonly seq_len: number | null;
-    readonly lora_rank: number | null;
-    readonly attention: string;
-    readonly hours: number | null;
-  };
-  readonly request: { readonly accelerator: string; readonly count: number; readonly num_nodes: number };
-  readonly settings: {
-    readonly mutate: boolean;
-    readonly max_cost_usd: number | null;
-    readonly prices: Record<string, number> | null;
-  };
-  readonly expect: {
-    readonly action: string;
-    readonly need_gb: number | null;
-    readonly est_cost_usd: number | null;
-    readonly rewrite_to: [string, number] | null;
-    readonly fit?: string;
-    readonly max_batch?: number | null;
-    readonly smallest_card?: string | null;
-    readonly smallest_request?: [string, number] | null;
-    readonly right_sized?: [string, number] | null;
-  };
-}
-
-const ROWS: Row[] = readFileSync(`${import.meta.dir}/../fixtures/parity.jsonl`, "utf8")
-  .trim()
-  .split("\n")
-  .map((line) => JSON.parse(line));
 /** Every twelfth row: 50 of the 600. */
-const CHOSEN = ROWS.map((row, index) => [index, row] as const).filter(([index]) => index % 12 === 0);
+const CHOSEN = DECIDED.map((row, index) => [index, row] as const).filter(([index]) => index % 12 === 0);
 
 let folder = "";
 beforeAll(() => {
@@ -47,7 +15,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** A sizing CLI as the published packages call it, which answers with the row's own line. */
-function cliOf(row: Row, index: number): string {
+function cliOf(row: Decided, index: number): string {
   const path = join(folder, `cli-${index}`);
   const { fixed_gb, per_sample_gb, seq_len } = row.sizing;
   const peaks = [1, 2].map((batch) => ({

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { CONFIGS, configOf, readRows, recipeOf } from "../sizing/rows.ts";
+import { DECIDED } from "./decided.ts";
 import { BINARY, run } from "./run.ts";
 
 /** Requests, tasks, configs and surprises as people have reported them to other tools, and the right answer to each. */
@@ -1044,39 +1045,13 @@ describe("where the memory goes", () => {
   });
 });
 
-interface Decided {
-  readonly sizing: { readonly fixed_gb: number; readonly per_sample_gb: number; readonly seq_len: number };
-  readonly job: Readonly<Record<"batch" | "seq_len" | "lora_rank" | "attention" | "hours", unknown>>;
-  readonly request: { readonly accelerator: string; readonly count: number; readonly num_nodes: number };
-  readonly settings: {
-    readonly mutate: boolean;
-    readonly max_cost_usd: number | null;
-    readonly prices: Record<string, number> | null;
-  };
-  readonly expect: {
-    readonly action: string;
-    readonly need_gb: number | null;
-    readonly est_cost_usd: number | null;
-    readonly rewrite_to: [string, number] | null;
-    readonly fit?: string;
-    readonly max_batch?: number | null;
-    readonly smallest_card?: string | null;
-    readonly smallest_request?: [string, number] | null;
-    readonly right_sized?: [string, number] | null;
-  };
-}
-
 /** Every thirtieth decided case of the published package, as a task and as a script by turns. */
-const DECIDED = readFileSync(`${import.meta.dir}/../fixtures/parity.jsonl`, "utf8")
-  .trim()
-  .split("\n")
-  .map((line, index) => [index + 1, JSON.parse(line) as Decided] as const)
-  .filter(([number]) => number % 30 === 8);
+const CHOSEN = DECIDED.map((row, index) => [index + 1, row] as const).filter(([number]) => number % 30 === 8);
 
 describe("decided cases, as a task and as a script", () => {
-  test("there are twenty", () => expect(DECIDED).toHaveLength(20));
+  test("there are twenty", () => expect(CHOSEN).toHaveLength(20));
 
-  for (const [index, [number, row]] of DECIDED.entries()) {
+  for (const [index, [number, row]] of CHOSEN.entries()) {
     const { accelerator, count, num_nodes: nodes } = row.request;
     const sky = index % 2 === 0;
     test(`row ${number}, ${sky ? "task" : "script"}: ${accelerator}:${count} x ${nodes}`, async () => {

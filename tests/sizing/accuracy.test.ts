@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { lineAt, peakBytes } from "../../src/sizing/peak.ts";
 import { sizeStructure } from "../../src/sizing/size.ts";
+import { summary, table } from "./errors.ts";
 import { configOf, located, type Row, readerOf, readRows, recipeOf, structureOf } from "./rows.ts";
 
 interface Judged {
@@ -26,31 +27,6 @@ function judged(file: string): Judged[] {
       trainable: trainableParams!,
     };
   });
-}
-
-function quantile(sorted: readonly number[], q: number): number {
-  return sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))]!;
-}
-
-function summary(errors: readonly number[]) {
-  const sizes = errors.map(Math.abs).sort((a, b) => a - b);
-  return {
-    n: errors.length,
-    median: quantile(sizes, 0.5),
-    p95: quantile(sizes, 0.95),
-    under: Math.min(...errors),
-    over: Math.max(...errors),
-  };
-}
-
-function table(rows: readonly Judged[], keyOf: (row: Judged) => string): string {
-  const groups = new Map<string, number[]>();
-  for (const row of rows) groups.set(keyOf(row), [...(groups.get(keyOf(row)) ?? []), row.errorPercent]);
-  const lines = [...groups].sort().map(([key, errors]) => {
-    const { n, median, p95, under, over } = summary(errors);
-    return `${key.padEnd(34)}${String(n).padStart(4)}${[median, p95, under, over].map((x) => x.toFixed(2).padStart(8)).join("")}`;
-  });
-  return [`${"percent off".padEnd(34)}   n  median     p95   under    over`, ...lines].join("\n");
 }
 
 const bars = [

@@ -7,6 +7,7 @@ import { peakBytes } from "../../src/sizing/peak.ts";
 import { DEFAULT_RECIPE } from "../../src/sizing/recipe.ts";
 import { sizeStructure } from "../../src/sizing/size.ts";
 import type { Sizing } from "../../src/sizing/types.ts";
+import { summary, table } from "./errors.ts";
 import { CATALOGUE, CONFIGS, located, type Row, readRows, recipeOf } from "./rows.ts";
 
 type Json = Record<string, unknown>;
@@ -39,31 +40,8 @@ const ROWS = [...readRows("decoders.jsonl"), ...whole].map((row) => {
   return { row, sizing, family: String(configOf(row).model_type), errorPercent };
 });
 
-function summary(errors: readonly number[]) {
-  const sizes = errors.map(Math.abs).sort((a, b) => a - b);
-  const at = (q: number) => sizes[Math.min(sizes.length - 1, Math.floor(q * sizes.length))]!;
-  return {
-    n: errors.length,
-    median: at(0.5),
-    p95: at(0.95),
-    under: Math.min(...errors),
-    over: Math.max(...errors),
-  };
-}
-
-function table(keyOf: (row: (typeof ROWS)[number]) => string): string {
-  const groups = new Map<string, number[]>();
-  for (const one of ROWS) groups.set(keyOf(one), [...(groups.get(keyOf(one)) ?? []), one.errorPercent]);
-  const lines = [...groups].sort().map(([key, errors]) => {
-    const { n, median, p95, under, over } = summary(errors);
-    const figures = [median, p95, under, over].map((x) => x.toFixed(3).padStart(8)).join("");
-    return `${key.padEnd(34)}${String(n).padStart(5)}${figures}`;
-  });
-  return [`${"percent off".padEnd(34)}    n  median     p95   under    over`, ...lines].join("\n");
-}
-
 test("every measured step of the decoders that are not dense ones within the bars", () => {
-  console.log(`${table(({ family }) => family)}\n`);
+  console.log(`${table(ROWS, ({ family }) => family)}\n`);
   const all = summary(ROWS.map(({ errorPercent }) => errorPercent));
   console.log(all);
   expect(all.n).toBeGreaterThan(1000);

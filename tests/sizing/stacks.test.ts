@@ -8,6 +8,7 @@ import { DEFAULT_RECIPE, planOf } from "../../src/sizing/recipe.ts";
 import { sizeStructure } from "../../src/sizing/size.ts";
 import { stackStep } from "../../src/sizing/stacks/step.ts";
 import type { Sizing } from "../../src/sizing/types.ts";
+import { summary, table } from "./errors.ts";
 import { CATALOGUE, CONFIGS, located, type Row, readRows, recipeOf } from "./rows.ts";
 
 type Json = Record<string, unknown>;
@@ -64,18 +65,6 @@ for (const row of [...readRows("stacks.jsonl"), ...readRows("peaks.jsonl")] as S
   judged.push({ row, family: structure.family, errorPercent, sizing });
 }
 
-function summary(errors: readonly number[]) {
-  const sizes = errors.map(Math.abs).sort((a, b) => a - b);
-  const at = (q: number) => sizes[Math.min(sizes.length - 1, Math.floor(q * sizes.length))]!;
-  return {
-    n: errors.length,
-    median: at(0.5),
-    p95: at(0.95),
-    under: Math.min(...errors),
-    over: Math.max(...errors),
-  };
-}
-
 const FAMILIES = [
   "albert",
   "bart",
@@ -100,16 +89,13 @@ const FAMILIES = [
 
 describe("every measured step", () => {
   test("of each family within the bars", () => {
-    const lines: string[] = [];
     for (const family of FAMILIES) {
-      const { n, median, p95, under, over } = summary(
+      const { n, median, p95, under } = summary(
         judged.filter((one) => one.family === family).map(({ errorPercent }) => errorPercent),
       );
-      const figures = [median, p95, under, over].map((x) => x.toFixed(2).padStart(8)).join("");
-      lines.push(`${family.padEnd(24)}${String(n).padStart(4)}${figures}`);
       expect([family, n >= 20, median < 0.1, p95 < 2, under > -3]).toEqual([family, true, true, true, true]);
     }
-    console.log(["percent off                n  median     p95   under    over", ...lines].join("\n"));
+    console.log(table(judged, ({ family }) => family));
   });
   test("taken together", () => {
     const all = summary(judged.map(({ errorPercent }) => errorPercent));

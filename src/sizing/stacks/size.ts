@@ -2,6 +2,7 @@ import type { Recipe } from "../../facts/types.ts";
 import { ok, type Result } from "../../lib/result.ts";
 import type { StackModel } from "../../model/stacks.ts";
 import type { LocatedStructure } from "../../model/types.ts";
+import { assembled } from "../assemble.ts";
 import { momentsOf, withOneSample } from "../moments.ts";
 import { planOf, unmeasured } from "../recipe.ts";
 import type { Sizing, Unsized } from "../types.ts";
@@ -9,11 +10,12 @@ import { stackStep } from "./step.ts";
 
 /** The training peak of a model of stacks; `seqLen` tokens for each stack that is fed text. Pure. */
 export function sizeStacks(
-  { structure, model, revision, from }: LocatedStructure,
+  located: LocatedStructure,
   stacks: StackModel,
   recipe: Recipe,
   seqLen: number,
 ): Result<Sizing, Unsized> {
+  const { structure } = located;
   const notes = [...structure.notes];
   const { sized, said, cautions } = asSized(recipe, stacks);
   notes.push(...said);
@@ -43,24 +45,18 @@ export function sizeStacks(
     const one = stackStep(stacks, plan, tokens, structure.params, true);
     moments = withOneSample(moments, momentsOf(one, around));
   }
-  return ok({
-    model,
-    family: structure.family,
-    source: "builtin",
-    revision,
-    structureFrom: from,
-    params: structure.params,
-    trainableParams: step.trainable,
-    activeParams: structure.activeParams,
-    recipe: sized,
-    seqLen,
-    floorBytes,
-    stateBytes: step.weightBytes + step.gradientBytes + step.optimizerBytes,
-    moments,
-    assumed: [...structure.assumed, ...unmeasured(sized), ...unmeasuredWith(sized, stacks)],
-    notes,
-    cautions,
-  });
+  return ok(
+    assembled(located, {
+      step,
+      recipe: sized,
+      seqLen,
+      floorBytes,
+      moments,
+      assumed: [...unmeasured(sized), ...unmeasuredWith(sized, stacks)],
+      notes,
+      cautions,
+    }),
+  );
 }
 
 /** Most tokens that the stacks take where a longer text is cut; null where none is. */
