@@ -14,11 +14,11 @@ help: ## Print this list
 
 build: $(BIN) ## Build the executable, dist/neurarch-gate
 
-# What the flags are for: bytecode, a chunk a command and a late JIT for start-up (a submit is over before a
-# compiler thread has paid for itself); identifiers stay whole, since minified ones have collided; no file of the working directory (.env, bunfig.toml, tsconfig.json, package.json) is read.
+# What the flags are for: bytecode, a chunk a command (no module has side effects, so small ones are put together)
+# and a late JIT for start-up (a submit is over before a compiler thread has paid for itself); identifiers stay whole, since minified ones have collided; no file of the working directory (.env, bunfig.toml, tsconfig.json, package.json) is read.
 $(BIN): $(SOURCES) package-lock.json Makefile
 	@mkdir -p dist
-	$(BUN) build --compile --target=bun --format=esm --bytecode --splitting --minify-syntax --minify-whitespace \
+	$(BUN) build --compile --target=bun --format=esm --bytecode --splitting --min-chunk-size=65536 --minify-syntax --minify-whitespace \
 	  --compile-jit-policy=1000 \
 	  --no-compile-autoload-dotenv --no-compile-autoload-bunfig \
 	  --no-compile-autoload-tsconfig --no-compile-autoload-package-json \

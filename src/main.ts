@@ -7,3 +7,4 @@ if (output.err !== undefined) writeError(output.err);
 const lost = output.out === undefined ? null : writeOut(output.out);
 if (lost !== null && !output.always) writeError(`neurarch-gate: the answer could not be written: ${lost}.\n`);
 setExitCode(lost !== null && !output.always ? 70 : output.exit);
+output.after?.();

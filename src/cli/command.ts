@@ -22,6 +22,8 @@ export interface CommandOutput {
   readonly exit: ExitCode;
   /** The exit code stands even when the answer cannot be written: a submit goes on (`slurm`). */
   readonly always?: boolean;
+  /** What is left to do once the answer is out; nobody waits for it, and it never fails. */
+  readonly after?: () => void;
 }
 
 /** One command: its flags as citty describes them, and a `run` that only wires stages together. */

@@ -16,7 +16,8 @@ import type { CardCount, Judged, JudgeSettings } from "../verdict/types.ts";
 import { type Columns, recordFacts } from "./rightsize-columns.ts";
 import type { CsvRecord } from "./rightsize-csv.ts";
 import type { Settings } from "./settings.ts";
-import { type SizedJob, type SizerHost, sizeLocated, sourceTimeoutMs } from "./size.ts";
+import { type SizedJob, type SizerHost, sourceTimeoutMs } from "./size.ts";
+import { sizeLocated } from "./size-anew.ts";
 
 /** What a report needs to know of a site. */
 export type RightsizeSettings = Pick<

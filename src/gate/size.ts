@@ -1,14 +1,9 @@
-import { recipeOf } from "../facts/recipe.ts";
 import type { JobFacts } from "../facts/types.ts";
 import { nowMs } from "../host/clock.ts";
 import { fail, ok, type Result } from "../lib/result.ts";
-import type { LocatedStructure } from "../model/types.ts";
-import { defaultSeqLen } from "../sizing/default-length.ts";
-import { leastBytes } from "../sizing/least.ts";
-import { sizeStructure } from "../sizing/size.ts";
 import type { Sizing, Unsized } from "../sizing/types.ts";
-import { locate } from "../sources/locate.ts";
 import type { Resize } from "../verdict/types.ts";
+import type { Keeper } from "./keeper.ts";
 import type { Settings } from "./settings.ts";
 
 /** A job's size, and the same job under another recipe. */
@@ -25,6 +20,8 @@ export interface SizerHost {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Milliseconds for the whole verdict. */
   readonly deadlineMs: number;
+  /** Sizes of earlier runs; absent where a size has to explain itself. */
+  readonly keeper?: Keeper;
 }
 
 /**
@@ -68,33 +65,14 @@ export function sourceTimeoutMs(settings: Pick<Settings, "timeoutS">, leftMs: nu
 
 async function sizeBuiltIn(
   facts: JobFacts,
-  { cwd, env }: SizerHost,
+  { cwd, env, keeper }: SizerHost,
   hubTimeoutMs: number,
 ): Promise<Result<SizedJob, Unsized>> {
-  const located = await locate(facts.model.value, { cwd, env, hubTimeoutMs });
-  return located.ok ? sizeLocated(located.value, facts) : located;
-}
-
-/** Sizes a structure that was found, with the facts of a job. */
-export function sizeLocated(located: LocatedStructure, facts: JobFacts): Result<SizedJob, Unsized> {
-  const recipe = recipeOf(facts);
-  const seqLen = facts.seqLen.value ?? defaultSeqLen(located.structure.contextTokens);
-  const sized = sizeStructure(located, recipe, seqLen);
-  if (!sized.ok) return sized;
-  const { params, decoder, stacks } = located.structure;
-  // Encoders score less than all of their tokens, or none.
-  const vocab = stacks === undefined ? (decoder?.vocab ?? 0) : 0;
-  const resize: Resize = (change, within) => {
-    const changed = { ...recipe, ...change };
-    if (within !== undefined) {
-      const { samples, bytes } = within;
-      const least = leastBytes({ params, vocab, recipe: changed, samples, seqLen });
-      if (least > bytes) return null;
-    }
-    const other = sizeStructure(located, changed, seqLen);
-    return other.ok ? other.value : null;
-  };
-  return ok({ sizing: sized.value, resize });
+  const kept = keeper?.find(facts);
+  if (kept !== undefined && kept !== null) return ok(kept);
+  // Reading models and walking steps is most of the program; a size that is kept needs none of it.
+  const { sizeAnew } = await import("./size-anew.ts");
+  return sizeAnew(facts, { cwd, env, hubTimeoutMs }, keeper);
 }
 
 async function sizeByCli(

@@ -1,6 +1,6 @@
 import { GateError } from "../lib/errors.ts";
 import { optionOf, type SlurmOptions } from "../request/slurm-options.ts";
-import { readDirectives, readScript } from "../slurm/script.ts";
+import { readDirectives } from "../slurm/comments.ts";
 import { readScriptText } from "./input.ts";
 import type { Settings } from "./settings.ts";
 import { slurmJob } from "./slurm-job.ts";
@@ -45,6 +45,8 @@ export function submitJobs(
     const directives = text === null ? [] : readDirectives(text);
     return [slurmJob({ ...common, directives, name: null, options: submit.options }, settings)];
   }
+  // The filter hands over what sbatch read; only a script that is read for itself needs its options' grammar.
+  const { readScript } = require("../slurm/script.ts") as typeof import("../slurm/script.ts");
   const script = readScript(text);
   return script.components.map((component, offset) =>
     slurmJob(

@@ -6,6 +6,7 @@ import {
   mkdirSync,
   mkdtempSync,
   openSync,
+  readdirSync,
   readSync,
   renameSync,
   rmSync,
@@ -57,6 +58,19 @@ export function writePrivateFile(folder: string, name: string, text: string): bo
   } catch {
     if (temporary !== null) removeQuietly(temporary);
     return false;
+  }
+}
+
+/** Leaves the `most` newest files of a prefix in a folder of ours. Never throws: what stays is only in the way. */
+export function pruneFiles(folder: string, prefix: string, most: number): void {
+  try {
+    const names = readdirSync(folder).filter((name) => name.startsWith(prefix));
+    if (names.length <= most) return;
+    const aged = names.map((name) => ({ name, mtimeMs: lstatSync(join(folder, name)).mtimeMs }));
+    aged.sort((a, b) => b.mtimeMs - a.mtimeMs);
+    for (const { name } of aged.slice(most)) removeQuietly(join(folder, name));
+  } catch {
+    // another process prunes as well
   }
 }
 

@@ -74,30 +74,37 @@ interface Lookup {
 }
 
 class Names implements Lookup {
-  /** Card by id or name in small letters; where two cards claim one name, the site's has it. */
-  readonly #exact = new Map<string, Card>();
-  /** The same by folded name; made when an exact name is not found, as most are. */
+  /** Card by folded name; made when no name is the very one that is asked for. */
   #folded: Map<string, Card> | null = null;
-  readonly #byId = new Map<string, Card>();
 
   constructor(
     readonly cards: readonly Card[],
-    ofSite: ReadonlySet<string>,
-  ) {
-    const builtIn = cards.filter((card) => !ofSite.has(card.id));
-    for (const card of [...builtIn, ...cards.filter((each) => ofSite.has(each.id))]) {
-      this.#byId.set(card.id, card);
-      for (const name of [card.id, ...card.names]) {
-        this.#exact.set(name.trim().toLowerCase(), card);
-      }
-    }
+    private readonly ofSite: ReadonlySet<string>,
+  ) {}
+
+  /** Cards as their claims on a name rise: where two have one name, the site's holds it. */
+  *#claimants(): Iterable<Card> {
+    for (const card of this.cards) if (!this.ofSite.has(card.id)) yield card;
+    for (const card of this.cards) if (this.ofSite.has(card.id)) yield card;
+  }
+
+  /** The card of an id or name in small letters. A submit asks once or twice, so no index is made. */
+  #named(asked: string): Card | null {
+    let found: Card | null = null;
+    const is = (name: string) => name.length >= asked.length && name.trim().toLowerCase() === asked;
+    for (const card of this.#claimants()) if (is(card.id) || card.names.some(is)) found = card;
+    return found;
+  }
+
+  #withId(id: string): Card | null {
+    return this.cards.find((card) => card.id === id) ?? null;
   }
 
   find(name: string): Card | null {
     const asked = name.trim();
     if (asked === "" || asked.length > MAX_NAME_LENGTH) return null;
-    const exact = this.#exact.get(asked.toLowerCase());
-    if (exact !== undefined) return exact;
+    const exact = this.#named(asked.toLowerCase());
+    if (exact !== null) return exact;
     const slice = sliceWords(asked);
     if (slice !== null) {
       const parent = slice.parent === "" ? null : this.find(slice.parent);
@@ -107,7 +114,7 @@ class Names implements Lookup {
     const whole = this.#known(folded) ?? this.#withItsMemory(folded);
     if (whole !== null) return whole;
     const { family, statedGb } = cardWords(folded);
-    const variants = variantsOf(family)?.map((id) => this.#byId.get(id)!);
+    const variants = variantsOf(family)?.map((id) => this.#withId(id)!);
     const card = variants?.[0] ?? this.#known(family);
     if (card === null || statedGb === null) return card;
     const stated = [...(variants ?? []), card].find((variant) => variant.gb === statedGb);
@@ -116,8 +123,12 @@ class Names implements Lookup {
 
   #known(folded: string): Card | null {
     const alias = aliasOf(folded);
-    this.#folded ??= new Map([...this.#exact].map(([name, card]) => [foldCardName(name), card]));
-    return this.#folded.get(folded) ?? (alias === null ? null : (this.#byId.get(alias) ?? null));
+    this.#folded ??= new Map(
+      [...this.#claimants()].flatMap((card) =>
+        [card.id, ...card.names].map((name) => [foldCardName(name), card] as const),
+      ),
+    );
+    return this.#folded.get(folded) ?? (alias === null ? null : this.#withId(alias));
   }
 
   /** `h100-80`, `a6000-48`: a bare number after a card's name, when it is that card's memory. */

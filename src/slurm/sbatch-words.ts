@@ -1,5 +1,6 @@
 import { nearest } from "../lib/nearest.ts";
 import { shown } from "../lib/shown.ts";
+import { isBlank } from "./comments.ts";
 import { longOption, longOptionNames, type SbatchOption, shortOption } from "./sbatch-options.ts";
 
 /** A word of the `#SBATCH` lines, and the 1-based line it stands on. */
@@ -77,11 +78,6 @@ const SEPARATOR = /^(?:packjob|hetjob)(?:\s|$)/i;
 /** Whether what follows `#SBATCH` begins a new component of a heterogeneous job. */
 export function isSeparator(text: string): boolean {
   return SEPARATOR.test(text.slice(0, 200).trimStart().slice(0, 8));
-}
-
-/** `isspace` of the C locale. */
-export function isBlank(code: number): boolean {
-  return code === 32 || (code >= 9 && code <= 13);
 }
 
 /**

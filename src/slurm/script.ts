@@ -1,6 +1,7 @@
 import { shown } from "../lib/shown.ts";
+import { eachComment, neurarchText } from "./comments.ts";
 import { longOption } from "./sbatch-options.ts";
-import { isBlank, isSeparator, readSbatchWords, type SbatchWord, splitSbatchLine } from "./sbatch-words.ts";
+import { isSeparator, readSbatchWords, type SbatchWord, splitSbatchLine } from "./sbatch-words.ts";
 import { noteIgnored, noteIgnoredBehind, type ScriptNote, ScriptNotes } from "./script-notes.ts";
 
 export type { ScriptNote } from "./script-notes.ts";
@@ -18,9 +19,6 @@ export interface Script {
   readonly neurarch: readonly { readonly text: string; readonly line: number }[];
   readonly notes: readonly ScriptNote[];
 }
-
-/** Characters of one directive line that are read; slurmctld takes no option value near that long. */
-const MAX_LINE = 131_072;
 
 /**
  * Reads a batch script offline by sbatch's own rules (`_opt_batch_script` in Slurm's `src/sbatch/opt.c`): `#SBATCH`
@@ -58,9 +56,6 @@ export function readScript(text: string): Script {
   return { components, neurarch: header.neurarch, notes: notes.list() };
 }
 
-/** `#SLURM`: a shorter comment is no directive, nor meant as one. */
-const SHORTEST_DIRECTIVE = 6;
-
 interface Header {
   readonly components: readonly (readonly SbatchWord[])[];
   readonly neurarch: { text: string; line: number }[];
@@ -86,62 +81,6 @@ function readHeader(text: string, start: number, notes: ScriptNotes): Header {
     } else noteIgnored(comment, number, notes);
   });
   return { components, neurarch, end, line };
-}
-
-/**
- * The `#NEURARCH` lines alone, as `readScript` finds them: at submit time the filter hands over what sbatch made of
- * the `#SBATCH` lines, and every submit waits for this.
- */
-export function readDirectives(text: string): { readonly text: string; readonly line: number }[] {
-  const found: { text: string; line: number }[] = [];
-  eachComment(text, text.startsWith("\uFEFF") ? 1 : 0, (comment, line) => {
-    const ours = neurarchText(comment);
-    if (ours !== null) found.push({ text: ours, line });
-  });
-  return found;
-}
-
-/** What follows `#NEURARCH` in a comment that begins with it; else null. */
-function neurarchText(comment: string): string | null {
-  if (!comment.startsWith("#NEURARCH")) return null;
-  const rest = comment.slice("#NEURARCH".length);
-  return rest === "" || /^\s/.test(rest) ? rest.trim() : null;
-}
-
-/** Visits the comments of a script's head, up to the first command; says where that stands. */
-function eachComment(
-  text: string,
-  start: number,
-  visit: (comment: string, line: number) => void,
-): { end: number; line: number } {
-  let at = start;
-  let line = 0;
-  while (at < text.length) {
-    line++;
-    const newline = text.indexOf("\n", at);
-    const end = newline < 0 ? text.length : newline;
-    const first = firstInk(text, at, end);
-    const isComment = first < end && text.charCodeAt(first) === 35;
-    if (first < end && !isComment) return { end: at, line };
-    if (isComment && end - first >= SHORTEST_DIRECTIVE) visit(lineAt(text, at, end), line);
-    at = end + 1;
-  }
-  return { end: text.length, line };
-}
-
-/** Offset of the first character that is not blank, or `end`. */
-function firstInk(text: string, at: number, end: number): number {
-  let first = at;
-  while (first < end && isBlank(text.charCodeAt(first))) first++;
-  // A C string ends at a null character.
-  return first < end && text.charCodeAt(first) === 0 ? end : first;
-}
-
-/** One line without its DOS line end, as the C string that sbatch sees: it ends at a null character. */
-function lineAt(text: string, at: number, end: number): string {
-  const whole = text.slice(at, Math.min(end, at + MAX_LINE)).replace(/\r$/, "");
-  const nul = whole.indexOf("\0");
-  return nul < 0 ? whole : whole.slice(0, nul);
 }
 
 function readSbatch(text: string, line: number, components: SbatchWord[][], notes: ScriptNotes): void {

@@ -1,12 +1,13 @@
 import { nowMs } from "../host/clock.ts";
+import { pathKind } from "../host/fs.ts";
 import { join } from "../host/paths.ts";
-import { digest, readPrivateFile, writePrivateFile } from "../host/private-files.ts";
+import { digest, pruneFiles, readPrivateFile, writePrivateFile } from "../host/private-files.ts";
 import type { Unsized } from "../sizing/types.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What is kept: a config fetched from the hub, a sizing of an external source, a look-up that failed. */
-export type CacheKind = "config" | "sizing" | "miss";
+/** What is kept: a config of the hub, a sizing of an external source, sizes of our own, a look-up that failed. */
+export type CacheKind = "config" | "sizing" | "size" | "miss";
 
 /** How long a failed look-up is taken as failed: a queue of submits waits for a dead source once a minute. */
 export const MISS_LIFE_MS = 60_000;
@@ -16,6 +17,8 @@ export const ANSWER_LIFE_MS = 3_600_000;
 /** Format of an entry; another number is another version of ours, and is ignored. */
 const FORMAT = 1;
 const MAX_ENTRY_BYTES = 4_000_000;
+/** Kept sizes of a user; a few kilobytes each. */
+const MOST_SIZES = 400;
 
 interface Entry {
   readonly format: number;
@@ -70,11 +73,16 @@ export function readCache(
 /** Keeps `value` under `key`. False when it could not be kept, which changes nothing but speed. Never throws. */
 export function writeCache(env: Environment, kind: CacheKind, key: string, value: unknown): boolean {
   const folder = cacheFolder(env);
-  if (folder === null) return false;
+  // The folder is ours to make, a home is not: that of a service may be named and never have been there.
+  const home = env.XDG_CACHE_HOME?.startsWith("/") ? null : (env.HOME ?? null);
+  if (folder === null || (home !== null && pathKind(home) !== "directory")) return false;
   const entry: Entry = { format: FORMAT, kind, key, atMs: nowMs(), value };
   const text = JSON.stringify(entry);
   if (text.length > MAX_ENTRY_BYTES) return false;
-  return writePrivateFile(folder, nameOf(kind, key), text);
+  const written = writePrivateFile(folder, nameOf(kind, key), text);
+  // Sizes are kept by build, model and length, and no later build asks for those of an earlier one.
+  if (written && kind === "size") pruneFiles(folder, `${kind}-`, MOST_SIZES);
+  return written;
 }
 
 /** A look-up that failed within the last minute; null when it has to be tried again. */

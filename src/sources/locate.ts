@@ -67,6 +67,12 @@ export async function locate(model: string, host: LocateHost): Promise<Result<Lo
   }
 }
 
+/** The same for a model that neither our cache nor the hub is needed for; null for any other. */
+export function locateHere(model: string, host: LocateHost): LocatedStructure | null {
+  const answer = locateFollowing(model.trim(), { ...host, fetched: new Map() }, MOST_BASES, []);
+  return answer.ok ? answer.value : null;
+}
+
 function locateFollowing(model: string, host: Host, basesLeft: number, notes: readonly string[]): Answer {
   if (model === "") return notFound(model, ["no model is named"]);
   const path = pathOf(model, host);

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { readDirectives } from "../../src/slurm/comments.ts";
 import { environmentOptions } from "../../src/slurm/sbatch-env.ts";
 import { longOption, longOptionNames, shortOption } from "../../src/slurm/sbatch-options.ts";
-import { readDirectives, readScript } from "../../src/slurm/script.ts";
+import { readScript } from "../../src/slurm/script.ts";
 
 const HEAD = "#!/bin/bash\n";
 

@@ -1,5 +1,6 @@
 import { fileDocument, worstDecision } from "../../gate/documents.ts";
 import { judgeAll } from "../../gate/judge-file.ts";
+import { Keeper } from "../../gate/keeper.ts";
 import { loadSettings } from "../../gate/load.ts";
 import type { Rewritten } from "../../gate/rewriting.ts";
 import type { Settings } from "../../gate/settings.ts";
@@ -81,22 +82,23 @@ async function run(input: ParsedWords): Promise<CommandOutput> {
   refuseStray(input, modes[0]!);
   const asked = await loadSettings(input);
   const settings: Settings = switches.rewrite === true ? { ...asked, mutate: true } : asked;
-  const size = makeSizer(settings, {
-    cwd: workingDirectory(),
-    env: environment(),
-    deadlineMs: SKYPILOT_DEADLINE_MS,
-  });
+  const place = { cwd: workingDirectory(), env: environment() };
+  const keeper = new Keeper(place);
+  // A size that explains itself is computed: what is kept has no terms.
+  const kept = switches.explain === true ? {} : { keeper };
+  const size = makeSizer(settings, { ...place, deadlineMs: SKYPILOT_DEADLINE_MS, ...kept });
+  const after = () => keeper.flush();
   const { jobs, rewritten } = await read(input, modes[0]!, settings);
   const outcomes = await judgeAll(jobs, settings, size);
   const exit = exitOfDecision(worstDecision(outcomes), {
     failOpen: switches["fail-open"] === true,
     failOnWarn: values["fail-on"] === "warn",
   });
-  if (switches.rewrite === true) return { ...(await rewriting(input, rewritten, outcomes)), exit };
+  if (switches.rewrite === true) return { ...(await rewriting(input, rewritten, outcomes)), exit, after };
   if (switches.json === true || values.output === "json") {
-    return { out: `${JSON.stringify(fileDocument(outcomes))}\n`, exit };
+    return { out: `${JSON.stringify(fileDocument(outcomes))}\n`, exit, after };
   }
-  return { out: await forPeople(outcomes, switches.explain === true), exit };
+  return { out: await forPeople(outcomes, switches.explain === true), exit, after };
 }
 
 /** Flags that say something in one way of judging only. */

@@ -1,3 +1,4 @@
+import { Keeper } from "../../gate/keeper.ts";
 import { loadSettings } from "../../gate/load.ts";
 import { makeSizer, SLURM_DEADLINE_MS } from "../../gate/size.ts";
 import { submitJobs } from "../../gate/slurm-submit.ts";
@@ -76,11 +77,9 @@ export async function runOpen(words: readonly string[]): Promise<CommandOutput> 
 async function run(input: ParsedWords): Promise<CommandOutput> {
   const { values } = input;
   const settings = await loadSettings(input);
-  const size = makeSizer(settings, {
-    cwd: workingDirectory(),
-    env: environment(),
-    deadlineMs: SLURM_DEADLINE_MS,
-  });
+  const place = { cwd: workingDirectory(), env: environment() };
+  const keeper = new Keeper(place);
+  const size = makeSizer(settings, { ...place, deadlineMs: SLURM_DEADLINE_MS, keeper });
   const jobs = submitJobs(
     {
       script: values.script ?? null,
@@ -106,7 +105,11 @@ async function run(input: ParsedWords): Promise<CommandOutput> {
       }),
     );
   }
-  return { out: `${worstFirst(blocks)}${values["lua-contract"] === undefined ? "" : END}`, exit: 0 };
+  return {
+    out: `${worstFirst(blocks)}${values["lua-contract"] === undefined ? "" : END}`,
+    exit: 0,
+    after: () => keeper.flush(),
+  };
 }
 
 /** Of a heterogeneous script read as a whole, the gravest component decides; the filter asks for one at a time. */

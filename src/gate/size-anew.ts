@@ -1,0 +1,59 @@
+import { recipeOf } from "../facts/recipe.ts";
+import type { JobFacts } from "../facts/types.ts";
+import { ok, type Result } from "../lib/result.ts";
+import type { LocatedStructure } from "../model/types.ts";
+import { defaultSeqLen } from "../sizing/default-length.ts";
+import { leastBytes } from "../sizing/least.ts";
+import { sizeStructure } from "../sizing/size.ts";
+import type { Unsized } from "../sizing/types.ts";
+import { type LocateHost, locate, locateHere } from "../sources/locate.ts";
+import type { Resize } from "../verdict/types.ts";
+import type { Keeper } from "./keeper.ts";
+import type { SizedJob } from "./size.ts";
+
+/** Finds a job's model and sizes it; a keeper is told, so that the next run need not. */
+export async function sizeAnew(
+  facts: JobFacts,
+  host: LocateHost,
+  keeper?: Keeper,
+): Promise<Result<SizedJob, Unsized>> {
+  const located = await locate(facts.model.value, host);
+  if (!located.ok) return located;
+  const sized = sizeLocated(located.value, facts);
+  return sized.ok && keeper !== undefined
+    ? ok(keeper.kept(facts, located.value, vocabOf(located.value), sized.value))
+    : sized;
+}
+
+/** The resizing of a job whose model needs no network, for a recipe that was never asked for; null without it. */
+export function resizeHere(facts: JobFacts, host: LocateHost): Resize | null {
+  const located = locateHere(facts.model.value, host);
+  const sized = located === null ? null : sizeLocated(located, facts);
+  return sized?.ok ? sized.value.resize : null;
+}
+
+/** Sizes a structure that was found, with the facts of a job. */
+export function sizeLocated(located: LocatedStructure, facts: JobFacts): Result<SizedJob, Unsized> {
+  const recipe = recipeOf(facts);
+  const seqLen = facts.seqLen.value ?? defaultSeqLen(located.structure.contextTokens);
+  const sized = sizeStructure(located, recipe, seqLen);
+  if (!sized.ok) return sized;
+  const { params } = located.structure;
+  const vocab = vocabOf(located);
+  const resize: Resize = (change, within) => {
+    const changed = { ...recipe, ...change };
+    if (within !== undefined) {
+      const { samples, bytes } = within;
+      const least = leastBytes({ params, vocab, recipe: changed, samples, seqLen });
+      if (least > bytes) return null;
+    }
+    const other = sizeStructure(located, changed, seqLen);
+    return other.ok ? other.value : null;
+  };
+  return ok({ sizing: sized.value, resize });
+}
+
+/** Words whose logits every token has. Encoders score less than all of their tokens, or none. */
+function vocabOf({ structure: { decoder, stacks } }: LocatedStructure): number {
+  return stacks === undefined ? (decoder?.vocab ?? 0) : 0;
+}

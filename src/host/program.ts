@@ -1,0 +1,15 @@
+import { statSync } from "node:fs";
+
+/**
+ * What tells this executable from any other build, one installed over it included: its size and when it was written.
+ * Null where the program runs from its sources, which change without it.
+ */
+export function programIdentity(): string | null {
+  if (!Bun.isStandaloneExecutable) return null;
+  try {
+    const { size, mtimeMs } = statSync(process.execPath);
+    return `${size}-${mtimeMs}`;
+  } catch {
+    return null;
+  }
+}
