@@ -13,7 +13,7 @@ import {
   unlinkSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 /** SHA-256 of a text in hex: a file name that any key fits in. */
 export function digest(text: string): string {
@@ -41,6 +41,15 @@ export function readPrivateFile(path: string, maxBytes: number): string | null {
   }
 }
 
+/** Whether what a folder would be made in belongs to us: under sudo a home can be someone else's. */
+function isOursToMake(folder: string): boolean {
+  for (let at = folder; ; at = dirname(at)) {
+    const stat = lstatSync(at, { throwIfNoEntry: false });
+    if (stat !== undefined) return stat.uid === ownUid();
+    if (at === dirname(at)) return false;
+  }
+}
+
 /**
  * Writes `name` in `folder` so that a reader sees all of it or nothing (a rename), for our eyes only (0600 in
  * 0700). False when the folder is not ours or nothing can be written there; never throws.
@@ -48,6 +57,7 @@ export function readPrivateFile(path: string, maxBytes: number): string | null {
 export function writePrivateFile(folder: string, name: string, text: string): boolean {
   let temporary: string | null = null;
   try {
+    if (!isOursToMake(folder)) return false;
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const stat = lstatSync(folder);
     if (!stat.isDirectory() || stat.uid !== ownUid() || (stat.mode & 0o022) !== 0) return false;

@@ -138,6 +138,20 @@ describe("an entry that is not to be trusted is none", () => {
   });
 });
 
+describe("no folder is made", () => {
+  test("for a home that is not there", () => {
+    const home = join(freshFolder(), "nobody");
+    expect(writeCache({ HOME: home }, "sizing", "key", 1)).toBe(false);
+    expect(existsSync(home)).toBe(false);
+  });
+  test.if(asRoot)("in another user's home, where a submit under sudo runs", async () => {
+    const home = freshFolder();
+    await Bun.$`chown 12345 ${home}`.quiet();
+    expect(writeCache({ HOME: home }, "sizing", "key", 1)).toBe(false);
+    expect(existsSync(join(home, ".cache"))).toBe(false);
+  });
+});
+
 describe("no cache is no error", () => {
   test.each([
     ["no home", {}],
