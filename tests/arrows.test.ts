@@ -30,6 +30,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "slurm",
     "host",
   ],
+  serve: ["lib", "facts", "verdict", "render", "skypilot", "gate", "host"],
   cli: [
     "lib",
     "facts",
@@ -42,6 +43,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "skypilot",
     "slurm",
     "gate",
+    "serve",
     "host",
   ],
   "main.ts": ["cli", "host"],

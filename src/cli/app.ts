@@ -9,6 +9,7 @@ export const COMMANDS: Readonly<Record<string, () => Promise<{ command: Command 
   size: () => import("./commands/size.ts"),
   cards: () => import("./commands/cards.ts"),
   rightsize: () => import("./commands/rightsize.ts"),
+  serve: () => import("./commands/serve.ts"),
   "print-lua": () => import("./commands/print-lua.ts"),
   "print-python": () => import("./commands/print-python.ts"),
 };

@@ -3,10 +3,17 @@ import { noteLine } from "../render/messages.ts";
 import { rewriteRequestTask } from "../skypilot/rewrite.ts";
 import { withEnvMark } from "../skypilot/rewrite-mark.ts";
 import { readRequestTask } from "../skypilot/task.ts";
-import { answerOf, decodeUserRequest, notTraining, type PolicyAnswer } from "../skypilot/user-request.ts";
+import {
+  answerOf,
+  decodeUserRequest,
+  notTraining,
+  type PolicyAnswer,
+  type PolicyOutcome,
+  type UserRequest,
+} from "../skypilot/user-request.ts";
 import { changeOf, markOf } from "./rewriting.ts";
 import type { Settings } from "./settings.ts";
-import { makeSizer, SKYPILOT_DEADLINE_MS } from "./size.ts";
+import { makeSizer, type SizeJob, SKYPILOT_DEADLINE_MS } from "./size.ts";
 import { skypilotJob } from "./skypilot-job.ts";
 import { judgeTask } from "./task.ts";
 
@@ -21,22 +28,31 @@ export async function judgeAdminPolicy(
 ): Promise<PolicyAnswer> {
   const request = decodeUserRequest(body);
   if (!request.ok) throw new GateError("input-invalid", request.error.message);
-  const silent = { decision: "allow", messages: [], task: null } as const;
-  if (notTraining(null, request.value.requestName) !== null) return answerOf(request.value, silent);
-  const task = readRequestTask(request.value.task);
-  if (!task.ok) throw new GateError("input-invalid", task.error.message);
-  const job = skypilotJob(task.value, request.value.requestName, {}, [], settings);
   const size = makeSizer(settings, { cwd: "/", env, deadlineMs: SKYPILOT_DEADLINE_MS });
+  return answerOf(request.value, await judgeUserRequest(request.value, settings, size));
+}
+
+/** What a policy says to a request, whoever asks for it. Throws `GateError("input-invalid")` for a task that is none. */
+export async function judgeUserRequest(
+  request: UserRequest,
+  settings: Settings,
+  size: SizeJob,
+): Promise<PolicyOutcome> {
+  const silent = { decision: "allow", messages: [], task: null } as const;
+  if (notTraining(null, request.requestName) !== null) return silent;
+  const task = readRequestTask(request.task);
+  if (!task.ok) throw new GateError("input-invalid", task.error.message);
+  const job = skypilotJob(task.value, request.requestName, {}, [], settings);
   const outcome = await judgeTask(job, settings, size);
-  if (outcome.silent) return answerOf(request.value, silent);
+  if (outcome.silent) return silent;
   const { decision, messages } = outcome;
-  if (decision !== "rewrite") return answerOf(request.value, { decision, messages, task: null });
-  const rewritten = rewriteRequestTask(request.value.task, changeOf(outcome));
+  if (decision !== "rewrite") return { decision, messages, task: null };
+  const rewritten = rewriteRequestTask(request.task, changeOf(outcome));
   if (rewritten.ok) {
     const mark = markOf(outcome);
     const task = (mark === null ? null : withEnvMark(rewritten.value, mark)) ?? rewritten.value;
-    return answerOf(request.value, { decision, messages, task });
+    return { decision, messages, task };
   }
   const told = [...messages, noteLine(`the task was left as it is: ${rewritten.error.message}`)];
-  return answerOf(request.value, { decision: "warn", messages: told, task: null });
+  return { decision: "warn", messages: told, task: null };
 }

@@ -13,6 +13,7 @@ import { judgeRequest } from "../verdict/decide.ts";
 import { peakGb } from "../verdict/figures.ts";
 import { asCardCount, smallestCard, smallestRequest } from "../verdict/suggest.ts";
 import type { CardCount, Judged, JudgeSettings } from "../verdict/types.ts";
+import { Memo } from "./memo.ts";
 import { type Columns, recordFacts } from "./rightsize-columns.ts";
 import type { CsvRecord } from "./rightsize-csv.ts";
 import type { Settings } from "./settings.ts";
@@ -24,22 +25,6 @@ export type RightsizeSettings = Pick<
   Settings,
   "table" | "headroom" | "maxCostUsd" | "factDefaults" | "timeoutS"
 >;
-
-/** A cache that forgets all when it is full: a report's memory does not grow with its rows. */
-class Memo<T> {
-  readonly #known = new Map<string, T>();
-  constructor(readonly most: number) {}
-
-  get(key: string): T | undefined {
-    return this.#known.get(key);
-  }
-
-  set(key: string, value: T): T {
-    if (this.#known.size >= this.most) this.#known.clear();
-    this.#known.set(key, value);
-    return value;
-  }
-}
 
 /**
  * Sizes and judges the rows of one report with the built-in sizer. A row that cannot be read, sized or judged is a

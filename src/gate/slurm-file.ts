@@ -15,7 +15,12 @@ export interface ScriptReading {
 
 /** The jobs of a batch script, one a heterogeneous component. Throws `GateError("input-unreadable")`. */
 export function scriptJobs(path: string, reading: ScriptReading, settings: Settings): TaskJob[] {
-  const script = readScript(readScriptText(path));
+  return textJobs(readScriptText(path), reading, settings);
+}
+
+/** The same of a script's text. */
+export function textJobs(text: string, reading: ScriptReading, settings: Settings): TaskJob[] {
+  const script = readScript(text);
   const fromEnvironment = reading.readEnv ? environmentOptions(reading.environment) : {};
   const several = script.components.length > 1;
   const notes = script.notes.map((note) => note.message);

@@ -2,6 +2,7 @@ import { loadSettings } from "../../gate/load.ts";
 import { openReport } from "../../gate/rightsize-report.ts";
 import { SKYPILOT_DEADLINE_MS } from "../../gate/size.ts";
 import { environment, isTerminal, terminalColumns, workingDirectory } from "../../host/env.ts";
+import { compileSoon } from "../../host/jit.ts";
 import { hasReaderGone, writeError, writeOut } from "../../host/out.ts";
 import type { Command, CommandOutput, ParsedWords } from "../command.ts";
 import { OUTPUT_FLAGS, SITE_FLAGS } from "../flags.ts";
@@ -32,6 +33,7 @@ export const command: Command = {
 };
 
 async function run(input: ParsedWords): Promise<CommandOutput> {
+  compileSoon();
   const settings = await loadSettings(input);
   const json = input.switches.json === true || input.values.output === "json";
   const report = openReport(input.words[0]!, settings, {

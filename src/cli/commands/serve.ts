@@ -1,0 +1,151 @@
+import { loadSettings } from "../../gate/load.ts";
+import { memoSizer } from "../../gate/memo-sizer.ts";
+import { makeSizer, SKYPILOT_DEADLINE_MS } from "../../gate/size.ts";
+import { nowMs } from "../../host/clock.ts";
+import { environment, executablePath } from "../../host/env.ts";
+import { readText } from "../../host/fs.ts";
+import { compileSoon } from "../../host/jit.ts";
+import { writeError } from "../../host/out.ts";
+import { startServer, stopSignal } from "../../host/server.ts";
+import { GateError } from "../../lib/errors.ts";
+import { type Keys, keysOf } from "../../serve/auth.ts";
+import { withPolicyEnvironment } from "../../serve/environment.ts";
+import { isLocal, listenOf } from "../../serve/listen.ts";
+import { Metrics } from "../../serve/metrics.ts";
+import { answerRequest } from "../../serve/service.ts";
+import { systemdUnit } from "../../serve/unit.ts";
+import type { Command, CommandOutput, ParsedWords } from "../command.ts";
+import { SITE_FLAGS } from "../flags.ts";
+import { version } from "../version.ts";
+
+/** Largest request: a task with everything it carries. */
+const MAX_BODY_BYTES = 16_000_000;
+/** Largest file of keys or certificates. */
+const MAX_FILE_BYTES = 1_000_000;
+/** SkyPilot waits 30 s for a policy; a connection that says nothing for longer is nobody's. */
+const IDLE_TIMEOUT_S = 35;
+/** Time that answers under way get when the server is asked to end. */
+const GRACE_MS = 10_000;
+
+export const command: Command = {
+  name: "serve",
+  description: "Serve SkyPilot's RESTful admin policy, with /healthz, /metrics and POST /v1/judge",
+  args: {
+    listen: {
+      type: "string",
+      valueHint: "ADDRESS",
+      description: "HOST:PORT or unix:PATH (127.0.0.1:8765)",
+    },
+    "auth-file": {
+      type: "string",
+      valueHint: "FILE",
+      description: "keys, one a line: user:password or a token; needed off loopback",
+    },
+    "tls-cert": { type: "string", valueHint: "FILE", description: "certificate chain, PEM" },
+    "tls-key": { type: "string", valueHint: "FILE", description: "its private key, PEM" },
+    log: { type: "boolean", description: "access log on stderr, a JSON line an answer (on)" },
+    "print-unit": { type: "boolean", description: "print a systemd unit for these flags, and end" },
+    config: SITE_FLAGS.config,
+    mutate: SITE_FLAGS.mutate,
+    "fail-closed": SITE_FLAGS["fail-closed"],
+    "max-cost-usd": SITE_FLAGS["max-cost-usd"],
+    prices: SITE_FLAGS.prices,
+    cards: SITE_FLAGS.cards,
+    "gpu-map": SITE_FLAGS["gpu-map"],
+    headroom: SITE_FLAGS.headroom,
+    sizing: SITE_FLAGS.sizing,
+    cli: SITE_FLAGS.cli,
+    timeout: SITE_FLAGS.timeout,
+    cluster: SITE_FLAGS.cluster,
+  },
+  examples: [
+    ["neurarch-gate serve", "then `admin_policy: http://127.0.0.1:8765/` in SkyPilot's config"],
+    [
+      "neurarch-gate serve --listen unix:/run/neurarch/gate.sock --mutate",
+      "behind a proxy of the site's own",
+    ],
+    [
+      "neurarch-gate serve --print-unit >/etc/systemd/system/neurarch-gate.service",
+      "as a service of the machine",
+    ],
+  ],
+  run,
+};
+
+async function run(input: ParsedWords): Promise<CommandOutput> {
+  const { values, switches } = input;
+  const listen = listenOf(values.listen ?? "127.0.0.1:8765");
+  const keys = readKeys(values["auth-file"]);
+  if (keys === null && !isLocal(listen)) {
+    throw new GateError(
+      "usage",
+      `--listen ${values.listen} is reached from other machines, and no --auth-file says who may ask`,
+      "Name a file of keys, or listen on 127.0.0.1 or a unix socket.",
+    );
+  }
+  const tls = readTls(values["tls-cert"], values["tls-key"]);
+  if (tls !== null && listen.kind === "unix")
+    throw new GateError("usage", "--tls-cert goes with HOST:PORT only", "Leave it out for a unix socket.");
+  const settings = await loadSettings(withPolicyEnvironment(input, environment()));
+  if (switches["print-unit"] === true)
+    return { out: systemdUnit(executablePath(), unitWords(input)), exit: 0 };
+
+  const place = { cwd: "/", env: environment(), deadlineMs: SKYPILOT_DEADLINE_MS };
+  const service = {
+    settings,
+    size: memoSizer(makeSizer(settings, place)),
+    metrics: new Metrics({ version: version(), startMs: nowMs() }),
+    keys,
+    log: switches.log === false ? null : (line: string) => writeError(`${line}\n`),
+  };
+  compileSoon();
+  const ended = stopSignal();
+  const server = await startServer({
+    listen,
+    tls,
+    maxBodyBytes: MAX_BODY_BYTES,
+    idleTimeoutS: IDLE_TIMEOUT_S,
+    answer: (request) => answerRequest(request, service),
+  }).catch((error: unknown) => {
+    const inUse = (error as { code?: string }).code === "EADDRINUSE";
+    const why = inUse ? "the address is in use" : error instanceof Error ? error.message : String(error);
+    throw new GateError(
+      "unreachable",
+      `cannot listen on ${values.listen ?? "127.0.0.1:8765"}: ${why.replace(/[.?]$/, "")}`,
+      "Free the address, or name another one with --listen.",
+    );
+  });
+  writeError(`neurarch-gate serve: listening on ${server.address}\n`);
+  await ended;
+  await server.stop(GRACE_MS);
+  return { err: "neurarch-gate serve: ended\n", exit: 0 };
+}
+
+/** The flags again, for the unit: paths and switches as they were given. */
+function unitWords({ values, switches }: ParsedWords): string[] {
+  const given = Object.entries(values).flatMap(([name, value]) => [`--${name}`, value]);
+  const turned = Object.entries(switches)
+    .filter(([name]) => name !== "print-unit")
+    .map(([name, on]) => (on ? `--${name}` : `--no-${name}`));
+  return [...given, ...turned];
+}
+
+function readKeys(path: string | undefined): Keys | null {
+  return path === undefined ? null : keysOf(fileText("--auth-file", path), path);
+}
+
+function readTls(cert: string | undefined, key: string | undefined): { cert: string; key: string } | null {
+  if (cert === undefined && key === undefined) return null;
+  if (cert === undefined || key === undefined) {
+    const [given, missing] = cert === undefined ? ["key", "cert"] : ["cert", "key"];
+    throw new GateError("usage", `--tls-${given} is given without --tls-${missing}`, "Give both, or none.");
+  }
+  return { cert: fileText("--tls-cert", cert), key: fileText("--tls-key", key) };
+}
+
+function fileText(flag: string, path: string): string {
+  const text = readText(path, MAX_FILE_BYTES);
+  if (!text.ok)
+    throw new GateError("settings-invalid", `${flag}: ${text.error.message}`, "Name a readable file.");
+  return text.value;
+}

@@ -1,0 +1,147 @@
+import { timingSafeEqual } from "node:crypto";
+import { lstatSync, unlinkSync } from "node:fs";
+import { connect } from "node:net";
+
+/** Where a server listens. */
+export type Listen =
+  | { readonly kind: "tcp"; readonly host: string; readonly port: number }
+  | { readonly kind: "unix"; readonly path: string };
+
+export interface HttpRequest {
+  readonly method: string;
+  /** Without query. */
+  readonly path: string;
+  header(name: string): string | null;
+  /** The body's bytes; rejects when the client goes away. */
+  body(): Promise<Uint8Array>;
+}
+
+export interface HttpReply {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface ServerOptions {
+  readonly listen: Listen;
+  /** PEM texts. */
+  readonly tls: { readonly cert: string; readonly key: string } | null;
+  /** A larger body is answered with 413 and not read. */
+  readonly maxBodyBytes: number;
+  /** Seconds without a byte after which a connection is closed. */
+  readonly idleTimeoutS: number;
+  readonly answer: (request: HttpRequest) => Promise<HttpReply>;
+}
+
+export interface RunningServer {
+  /** `http://127.0.0.1:18765`, `unix:/run/x.sock`. */
+  readonly address: string;
+  /** Takes no new connections and waits for the answers under way, at most `graceMs`. */
+  stop(graceMs: number): Promise<void>;
+}
+
+/** Starts an HTTP server. Throws what the system says (address in use, permission, a bad certificate). */
+export async function startServer(options: ServerOptions): Promise<RunningServer> {
+  const { listen, tls, answer } = options;
+  let underWay = 0;
+  let idle: (() => void) | null = null;
+  const common = {
+    maxRequestBodySize: options.maxBodyBytes,
+    development: false,
+    fetch: async (request: Request) => {
+      underWay++;
+      try {
+        const reply = await answer({
+          method: request.method,
+          path: pathOf(request.url),
+          header: (name) => request.headers.get(name),
+          body: async () => new Uint8Array(await request.arrayBuffer()),
+        });
+        const headers = { "content-type": reply.contentType, ...reply.headers };
+        return new Response(reply.body, { status: reply.status, headers });
+      } finally {
+        underWay--;
+        if (underWay === 0) idle?.();
+      }
+    },
+    // Only a client that goes away while its body is read comes here.
+    error: () => new Response("", { status: 400 }),
+  };
+  if (listen.kind === "unix") await removeStaleSocket(listen.path);
+  const { idleTimeoutS: idleTimeout } = options;
+  const server =
+    listen.kind === "unix"
+      ? Bun.serve({ ...common, unix: listen.path })
+      : Bun.serve({
+          ...common,
+          hostname: listen.host,
+          port: listen.port,
+          // Outside development Bun shares a port with whoever else asks for it.
+          reusePort: false,
+          idleTimeout,
+          ...(tls === null ? {} : { tls }),
+        });
+  const address =
+    listen.kind === "unix"
+      ? `unix:${listen.path}`
+      : `${tls === null ? "http" : "https"}://${listen.host.includes(":") ? `[${listen.host}]` : listen.host}:${server.port}`;
+  return {
+    address,
+    stop: async (graceMs) => {
+      const stopped = server.stop(false);
+      if (underWay > 0) await Promise.race([new Promise<void>((done) => (idle = done)), Bun.sleep(graceMs)]);
+      // Connections that only wait for another request would keep it open for as long as their clients like.
+      await Promise.race([server.stop(true), stopped, Bun.sleep(500)]);
+      if (listen.kind === "unix") removeQuietly(listen.path);
+    },
+  };
+}
+
+function pathOf(url: string): string {
+  try {
+    return new URL(url).pathname;
+  } catch {
+    return "/";
+  }
+}
+
+/** A socket that nobody answers on is what a killed server left; one that answers stays, and so does anything else. */
+async function removeStaleSocket(path: string): Promise<void> {
+  if (lstatSync(path, { throwIfNoEntry: false })?.isSocket() !== true) return;
+  const answered = await new Promise<boolean>((done) => {
+    const socket = connect(path);
+    socket.once("connect", () => {
+      socket.destroy();
+      done(true);
+    });
+    socket.once("error", () => done(false));
+  });
+  if (!answered) removeQuietly(path);
+}
+
+function removeQuietly(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch {
+    // it is gone already
+  }
+}
+
+/** Resolves when the process is asked to end (SIGTERM, SIGINT). */
+export function stopSignal(): Promise<string> {
+  return new Promise((done) => {
+    for (const name of ["SIGTERM", "SIGINT"] as const) process.once(name, () => done(name));
+  });
+}
+
+/** Whether two secrets are equal, in a time that does not tell how much of them is. */
+export function sameSecret(one: string, other: string): boolean {
+  const hash = (text: string) => new Bun.CryptoHasher("sha256").update(text).digest();
+  return timingSafeEqual(hash(one), hash(other));
+}
+
+/** Bytes of memory that the process holds. */
+export function residentBytes(): number {
+  return process.memoryUsage.rss();
+}

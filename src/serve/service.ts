@@ -1,0 +1,86 @@
+import type { Settings } from "../gate/settings.ts";
+import type { SizeJob } from "../gate/size.ts";
+import { monotonicMs, nowMs } from "../host/clock.ts";
+import { type HttpReply, type HttpRequest, residentBytes } from "../host/server.ts";
+import { isAllowed, type Keys } from "./auth.ts";
+import { answerJudge } from "./judge.ts";
+import type { Metrics } from "./metrics.ts";
+import { answerPolicy, type Judged } from "./policy.ts";
+import { textReply } from "./reply.ts";
+
+/** What a running server answers with. */
+export interface Service {
+  readonly settings: Settings;
+  readonly size: SizeJob;
+  readonly metrics: Metrics;
+  /** Null = everyone who reaches the address may ask. */
+  readonly keys: Keys | null;
+  /** A line of the access log, without its line end; null = none is kept. */
+  readonly log: ((line: string) => void) | null;
+}
+
+/**
+ * Answers one request and leaves its trace in metrics and log. Routes: `GET /healthz`, `GET /metrics`,
+ * `POST /v1/judge`, and SkyPilot's admin policy at every other path that is posted to, as its URL is the site's choice.
+ * Never throws.
+ */
+export async function answerRequest(request: HttpRequest, service: Service): Promise<HttpReply> {
+  const startMs = monotonicMs();
+  const route = routeOf(request);
+  const { reply, decision, messages, request: name } = await routed(route, request, service);
+  const seconds = (monotonicMs() - startMs) / 1000;
+  service.metrics.answered(route, reply.status, seconds);
+  if (decision !== null) service.metrics.judged(route === "judge" ? "api" : "skypilot", decision);
+  if (service.log !== null && route !== "healthz" && route !== "metrics") {
+    service.log(
+      JSON.stringify({
+        time: new Date(nowMs()).toISOString(),
+        route,
+        status: reply.status,
+        ms: Math.round(seconds * 1e4) / 10,
+        ...(name === null ? {} : { request: name }),
+        ...(decision === null ? {} : { decision }),
+        // Verdicts that REST cannot tell its user: they are read here.
+        ...(messages.length === 0 ? {} : { messages }),
+      }),
+    );
+  }
+  return reply;
+}
+
+type Route = "healthz" | "metrics" | "judge" | "policy" | "none";
+
+function routeOf({ method, path }: HttpRequest): Route {
+  if (method === "GET" || method === "HEAD")
+    return path === "/healthz" ? "healthz" : path === "/metrics" ? "metrics" : "none";
+  if (method !== "POST") return "none";
+  if (path === "/v1/judge") return "judge";
+  return path.startsWith("/v1/") ? "none" : "policy";
+}
+
+async function routed(route: Route, request: HttpRequest, service: Service): Promise<Judged> {
+  const plain = (reply: HttpReply): Judged => ({ reply, decision: null, messages: [], request: null });
+  if (route === "healthz") return plain(textReply(200, "ok\n"));
+  if (service.keys !== null && !isAllowed(service.keys, request.header("authorization"))) {
+    return plain(
+      textReply(401, "Neurarch: this server asks for a key.\n", {
+        "www-authenticate": 'Basic realm="neurarch-gate"',
+      }),
+    );
+  }
+  if (route === "metrics")
+    return plain({
+      status: 200,
+      contentType: "text/plain; version=0.0.4; charset=utf-8",
+      body: service.metrics.text(residentBytes()),
+    });
+  if (route === "none") return plain(textReply(404, "Neurarch: nothing is served here.\n"));
+  let body: string;
+  try {
+    body = new TextDecoder().decode(await request.body());
+  } catch {
+    return plain(textReply(400, "Neurarch: the body did not arrive.\n"));
+  }
+  const answer = route === "judge" ? answerJudge : answerPolicy;
+  return answer(body, service.settings, service.size);
+}

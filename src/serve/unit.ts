@@ -1,0 +1,42 @@
+/**
+ * A systemd unit that runs the server as a user of its own, with nothing of the host writable but its run-time and
+ * cache folders (systemd.exec(5), "Sandboxing").
+ */
+export function systemdUnit(executable: string, words: readonly string[]): string {
+  return `[Unit]
+Description=neurarch-gate: admin policy for SkyPilot
+After=network-online.target
+Wants=network-online.target
+
+[Service]
+ExecStart=${[executable, "serve", ...words].map(quoted).join(" ")}
+Restart=on-failure
+DynamicUser=yes
+RuntimeDirectory=neurarch
+CacheDirectory=neurarch
+Environment=HOME=/var/cache/neurarch XDG_CACHE_HOME=/var/cache/neurarch
+NoNewPrivileges=yes
+ProtectSystem=strict
+ProtectHome=yes
+PrivateTmp=yes
+PrivateDevices=yes
+ProtectKernelTunables=yes
+ProtectKernelModules=yes
+ProtectControlGroups=yes
+RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX
+RestrictNamespaces=yes
+LockPersonality=yes
+CapabilityBoundingSet=
+SystemCallArchitectures=native
+
+[Install]
+WantedBy=multi-user.target
+`;
+}
+
+/** A word of an ExecStart line: quoted as systemd.syntax(7) has it, with \`%\` and \`$\` doubled. */
+function quoted(word: string): string {
+  const plain = word.replaceAll("%", "%%").replaceAll("$", "$$$$");
+  if (/^[\w@%+=:,./[\]-]+$/.test(plain)) return plain;
+  return `"${plain.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
+}
