@@ -12,7 +12,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   model: ["lib"],
   sizing: ["lib", "facts", "model"],
   verdict: ["lib", "facts", "request", "sizing"],
-  render: ["lib", "facts", "request", "model", "sizing", "verdict"],
+  policy: ["lib", "facts", "request", "verdict"],
+  render: ["lib", "facts", "request", "model", "sizing", "verdict", "policy"],
   host: ["lib"],
   sources: ["lib", "facts", "model", "sizing", "host"],
   skypilot: ["lib", "facts", "request", "verdict", "render"],
@@ -24,6 +25,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "model",
     "sizing",
     "verdict",
+    "policy",
     "render",
     "sources",
     "skypilot",
@@ -38,6 +40,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "model",
     "sizing",
     "verdict",
+    "policy",
     "render",
     "sources",
     "skypilot",
@@ -52,7 +55,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 /** Packages a folder may use; everything else is ours. */
 const PACKAGES: Record<string, readonly string[]> = {
   skypilot: ["yaml"],
-  gate: ["valibot", "smol-toml"],
+  gate: ["valibot", "smol-toml", "yaml"],
   cli: ["citty"],
 };
 

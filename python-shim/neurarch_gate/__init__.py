@@ -48,6 +48,9 @@ _PASSED = {name: _START[name] for name in (
     'HF_HUB_OFFLINE', 'TRANSFORMERS_OFFLINE', 'HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'http_proxy',
     'https_proxy', 'no_proxy', 'SSL_CERT_FILE') if name in _START}
 
+# Settings whose variable has a name of its own.
+_VARIABLES = {'policy_file': 'NEURARCH_POLICY_FILE', 'cluster': 'NEURARCH_CLUSTER'}
+
 
 class NeurarchPolicy(sky.AdminPolicy):
     """Settings: class attributes of a subclass, and over them NEURARCH_POLICY_<NAME> (but for `binary`)."""
@@ -64,11 +67,14 @@ class NeurarchPolicy(sky.AdminPolicy):
     sizing = None  # 'auto', 'builtin' or 'cli'
     cli = None  # command line of an external sizing CLI
     config = None  # a site file in place of /etc/neurarch/gate.toml
+    policy_file = None  # a policy file for every task, in place of the nearest .neurarch.yml
+    repo_policy = None  # what a policy file may do: 'honour', 'tighten-only' or 'ignore'
+    cluster = None  # the cluster's name, for waivers of one cluster
 
     @classmethod
     def validate_and_mutate(cls, user_request):
         try:
-            answer = cls._ask(user_request.encode())
+            answer = cls._ask(user_request.encode(), getattr(user_request, 'at_client_side', False))
             decision, text = answer['decision'], '\n'.join(answer['messages'])
             if decision not in ('allow', 'warn', 'refuse', 'rewrite', 'unjudged'):
                 raise ValueError('the answer holds no decision')
@@ -83,11 +89,13 @@ class NeurarchPolicy(sky.AdminPolicy):
         return mutated
 
     @classmethod
-    def _ask(cls, body):
+    def _ask(cls, body, at_client_side):
         command = [cls.binary, 'judge', '--admin-policy']
         command += ['--mutate'] if cls._flag('mutate') else []
         command += ['--fail-closed'] if cls._flag('fail_closed') else []
-        for name in ('max_cost_usd', 'prices', 'sizing', 'cli', 'config'):
+        # A repository's policy file lies beside the user; a server has the one that it is told of.
+        command += ['--policy-start', os.getcwd()] if at_client_side else []
+        for name in ('max_cost_usd', 'prices', 'sizing', 'cli', 'config', 'policy_file', 'repo_policy', 'cluster'):
             value = cls._setting(name)
             if value is not None:
                 command += ['--' + name.replace('_', '-'), json.dumps(value) if isinstance(value, dict) else str(value)]
@@ -103,7 +111,7 @@ class NeurarchPolicy(sky.AdminPolicy):
 
     @classmethod
     def _setting(cls, name):
-        return _START.get('NEURARCH_POLICY_' + name.upper()) or getattr(cls, name)
+        return _START.get(_VARIABLES.get(name, 'NEURARCH_POLICY_' + name.upper())) or getattr(cls, name)
 
     @classmethod
     def _flag(cls, name):

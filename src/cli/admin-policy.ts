@@ -21,7 +21,8 @@ async function answerOrWhyNot(input: ParsedWords): Promise<PolicyAnswer> {
     const settings = await loadSettings(input);
     const body = readStdin(MAX_REQUEST_BYTES);
     if (!body.ok) throw new GateError("input-unreadable", body.error);
-    return await judgeAdminPolicy(new TextDecoder().decode(body.value), settings, environment());
+    const text = new TextDecoder().decode(body.value);
+    return await judgeAdminPolicy(text, settings, environment(), input.values["policy-start"] ?? null);
   } catch (error) {
     const why = error instanceof Error ? error.message.replace(/\.$/, "") : String(error);
     const closed = input.switches["fail-closed"] === true;

@@ -2,7 +2,7 @@ import { GateError } from "../lib/errors.ts";
 import type { Command, CommandOutput } from "./command.ts";
 import { exitOfError } from "./exit.ts";
 
-/** The command tree. Each command's code is loaded only when it runs: start-up is what every submit pays. */
+/** The command tree; a name of two words is a sub-command. Each command's code is loaded only when it runs: start-up is what every submit pays. */
 export const COMMANDS: Readonly<Record<string, () => Promise<{ command: Command }>>> = {
   judge: () => import("./commands/judge.ts"),
   slurm: () => import("./commands/slurm.ts"),
@@ -10,13 +10,17 @@ export const COMMANDS: Readonly<Record<string, () => Promise<{ command: Command 
   cards: () => import("./commands/cards.ts"),
   rightsize: () => import("./commands/rightsize.ts"),
   serve: () => import("./commands/serve.ts"),
+  "policy apply": () => import("./commands/policy/apply.ts"),
+  "policy check": () => import("./commands/policy/check.ts"),
+  "policy explain": () => import("./commands/policy/explain.ts"),
+  schema: () => import("./commands/schema.ts"),
   "print-lua": () => import("./commands/print-lua.ts"),
   "print-python": () => import("./commands/print-python.ts"),
 };
 
 /** Runs one command line to its output; never throws. */
 export async function runApp(words: readonly string[]): Promise<CommandOutput> {
-  const [name, ...rest] = words;
+  const [name, ...rest] = joined(words);
   // `slurm` answers a submit: whatever happens there, the answer is a decision and the exit code is 0.
   if (name === "slurm")
     return { ...(await (await import("./commands/slurm.ts")).runOpen(rest)), always: true };
@@ -26,6 +30,31 @@ export async function runApp(words: readonly string[]): Promise<CommandOutput> {
   } catch (error) {
     return describeError(error, name, json);
   }
+}
+
+/** The words with a sub-command's two names as one. */
+function joined(words: readonly string[]): readonly string[] {
+  const name = `${words[0]} ${words[1]}`;
+  return Object.hasOwn(COMMANDS, name) ? [name, ...words.slice(2)] : words;
+}
+
+/** What is to be said of a name that is no command by itself: the help of its sub-commands, or which is meant. */
+async function groupHelp(name: string, rest: readonly string[]): Promise<CommandOutput | null> {
+  const group = Object.keys(COMMANDS).filter((command) => command.startsWith(`${name} `));
+  if (group.length === 0) return null;
+  const next = rest[0];
+  if (next === undefined || asksForHelp(rest)) {
+    const { rootHelp } = await import("./help.ts");
+    return { out: await rootHelp(name), exit: next === undefined ? 2 : 0 };
+  }
+  const { nearest } = await import("../lib/nearest.ts");
+  const known = group.map((command) => command.slice(name.length + 1));
+  const near = nearest(next, known);
+  throw new GateError(
+    "usage",
+    `${name} has no sub-command ${next}`,
+    near === null ? `It has ${known.join(", ")}.` : `Did you mean \`neurarch-gate ${name} ${near}\`?`,
+  );
 }
 
 async function dispatch(name: string | undefined, rest: readonly string[]): Promise<CommandOutput> {
@@ -39,6 +68,8 @@ async function dispatch(name: string | undefined, rest: readonly string[]): Prom
   }
   const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (load === undefined) {
+    const group = await groupHelp(name, rest);
+    if (group !== null) return group;
     const { nearest } = await import("../lib/nearest.ts");
     const near = nearest(name, Object.keys(COMMANDS));
     const kind = name.startsWith("-") ? "flag" : "command";

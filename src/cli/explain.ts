@@ -1,10 +1,15 @@
 import type { TaskOutcome } from "../gate/task.ts";
 import { explain } from "../render/explain.ts";
+import { printable } from "../render/text.ts";
 
-/** The account of a judged task's size, at the samples its first judged candidate takes; empty without a size. */
+/**
+ * The account of a judged task's size, at the samples its first judged candidate takes, and which policy file was
+ * found; empty without either.
+ */
 export function explainOutcome(outcome: TaskOutcome, width?: number): string[] {
   const sizing = outcome.telling?.sizing ?? null;
-  if (sizing === null || outcome.telling === null) return [];
+  const policy = outcome.policyFile === undefined ? [] : [`Policy file: ${printable(outcome.policyFile)}\n`];
+  if (sizing === null || outcome.telling === null) return policy;
   const judged = outcome.result?.verdicts.find((verdict) => verdict.kind === "judged");
   const { facts, settings } = outcome.telling;
   return [
@@ -18,5 +23,6 @@ export function explainOutcome(outcome: TaskOutcome, width?: number): string[] {
       },
       width,
     ),
+    ...policy,
   ];
 }

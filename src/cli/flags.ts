@@ -1,6 +1,7 @@
 import type { ArgsDef } from "citty";
 import { FACT_SPECS, type FactSpec } from "../facts/keys.ts";
 import { MODES, SIZINGS } from "../gate/settings.ts";
+import { REPO_POLICIES } from "../policy/types.ts";
 
 function valueHint(spec: FactSpec): string {
   switch (spec.form.kind) {
@@ -67,6 +68,16 @@ export const SITE_FLAGS = {
   cli: { type: "string", valueHint: "CMD", description: "command line of an external sizing CLI" },
   timeout: { type: "string", valueHint: "S", description: "seconds for one sizing source" },
   cluster: { type: "string", valueHint: "NAME", description: "the cluster's name" },
+  "policy-file": {
+    type: "string",
+    valueHint: "FILE",
+    description: "policy file for every job, in place of the nearest .neurarch.yml",
+  },
+  "repo-policy": {
+    type: "enum",
+    options: [...REPO_POLICIES],
+    description: "what a policy file may do (honour)",
+  },
 } as const satisfies ArgsDef;
 
 /** Slurm's own long option names, as the filter hands them over. */

@@ -47,10 +47,12 @@ export async function commandHelp(command: Command): Promise<string> {
   return `${heading}\n\n${exampleLines(command.examples)}${columns(rest.join("\n").trim())}\n`;
 }
 
-/** The help of the program: what it is, three examples, the commands. */
-export async function rootHelp(): Promise<string> {
+/** The help of the program: what it is, three examples, the commands. With a `group` only its sub-commands. */
+export async function rootHelp(group: string | null = null): Promise<string> {
   const subCommands: Record<string, CommandDef<ArgsDef>> = {};
-  for (const [name, load] of Object.entries(COMMANDS)) subCommands[name] = asCitty((await load()).command);
+  for (const [name, load] of Object.entries(COMMANDS)) {
+    if (group === null || name.startsWith(`${group} `)) subCommands[name] = asCitty((await load()).command);
+  }
   const usage = plain(
     await renderUsage({
       meta: { name: "neurarch-gate", version: version(), description: ABOUT },
@@ -58,6 +60,7 @@ export async function rootHelp(): Promise<string> {
     }),
   );
   const [heading, ...rest] = usage.split("\n");
+  if (group !== null) return `${heading}\n\n${columns(rest.join("\n").trim())}\n`;
   const examples = exampleLines([
     ["neurarch-gate judge --skypilot task.yaml", "judge a SkyPilot task file"],
     ["neurarch-gate judge --slurm job.sbatch", "judge a batch script"],

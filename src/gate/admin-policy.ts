@@ -11,6 +11,7 @@ import {
   type PolicyOutcome,
   type UserRequest,
 } from "../skypilot/user-request.ts";
+import { makePolicy, type PolicyOf } from "./policy.ts";
 import { changeOf, markOf } from "./rewriting.ts";
 import type { Settings } from "./settings.ts";
 import { makeSizer, type SizeJob, SKYPILOT_DEADLINE_MS } from "./size.ts";
@@ -19,17 +20,22 @@ import { judgeTask } from "./task.ts";
 
 /**
  * Answers one SkyPilot admin-policy request. Paths start at `/`: the policy runs in the API server's folder, never in
- * the user's, so a relative path means nothing there. Throws `GateError("input-invalid")` for a body that is none.
+ * the user's, so a relative path means nothing there. `start` is the user's folder where the policy runs at the
+ * client's side: only there a repository's own policy file is looked for.
+ * Throws `GateError("input-invalid")` for a body that is none.
  */
 export async function judgeAdminPolicy(
   body: string,
   settings: Settings,
   env: Readonly<Record<string, string | undefined>>,
+  start: string | null = null,
 ): Promise<PolicyAnswer> {
   const request = decodeUserRequest(body);
   if (!request.ok) throw new GateError("input-invalid", request.error.message);
   const size = makeSizer(settings, { cwd: "/", env, deadlineMs: SKYPILOT_DEADLINE_MS });
-  return answerOf(request.value, await judgeUserRequest(request.value, settings, size));
+  const siteOnly = start === null || !request.value.atClientSide;
+  const policyOf = makePolicy(settings, { cwd: start ?? "/", env, file: null, siteOnly });
+  return answerOf(request.value, await judgeUserRequest(request.value, settings, size, policyOf));
 }
 
 /** What a policy says to a request, whoever asks for it. Throws `GateError("input-invalid")` for a task that is none. */
@@ -37,13 +43,14 @@ export async function judgeUserRequest(
   request: UserRequest,
   settings: Settings,
   size: SizeJob,
+  policyOf: PolicyOf,
 ): Promise<PolicyOutcome> {
   const silent = { decision: "allow", messages: [], task: null } as const;
   if (notTraining(null, request.requestName) !== null) return silent;
   const task = readRequestTask(request.task);
   if (!task.ok) throw new GateError("input-invalid", task.error.message);
   const job = skypilotJob(task.value, request.requestName, {}, [], settings);
-  const outcome = await judgeTask(job, settings, size);
+  const outcome = await judgeTask(job, settings, size, policyOf);
   if (outcome.silent) return silent;
   const { decision, messages } = outcome;
   if (decision !== "rewrite") return { decision, messages, task: null };

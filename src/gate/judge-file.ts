@@ -1,3 +1,4 @@
+import type { PolicyOf } from "./policy.ts";
 import type { Settings } from "./settings.ts";
 import type { SizeJob } from "./size.ts";
 import { judgeTask, type TaskJob, type TaskOutcome } from "./task.ts";
@@ -7,8 +8,9 @@ export async function judgeAll(
   jobs: readonly TaskJob[],
   settings: Settings,
   size: SizeJob,
+  policyOf: PolicyOf,
 ): Promise<TaskOutcome[]> {
   const outcomes: TaskOutcome[] = [];
-  for (const job of jobs) outcomes.push(await judgeTask(job, settings, size));
+  for (const job of jobs) outcomes.push(await judgeTask(job, settings, size, policyOf));
   return outcomes;
 }

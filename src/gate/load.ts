@@ -1,6 +1,7 @@
 import { pathKind, readText } from "../host/fs.ts";
 import { GateError } from "../lib/errors.ts";
 import { ok } from "../lib/result.ts";
+import { REPO_POLICIES } from "../policy/types.ts";
 import { buildCardTable } from "../request/cards.ts";
 import { MODES, type Settings, SITE_FILE, SIZINGS, type SiteFile } from "./settings.ts";
 
@@ -45,6 +46,8 @@ export async function loadSettings(flags: SettingFlags): Promise<Settings> {
     cli: values.cli ?? site.cli ?? null,
     timeoutS: numberOf("timeout", values, { above: 0 }) ?? site.timeout_s ?? null,
     cluster: values.cluster ?? site.cluster ?? null,
+    policyFile: values["policy-file"] ?? site.policy_file ?? null,
+    repoPolicy: oneOf("repo-policy", values["repo-policy"], REPO_POLICIES) ?? site.repo_policy ?? "honour",
     annotate: switches.annotate ?? site.annotate ?? false,
     defaultGpuType: values["default-gpu-type"] ?? site.default_gpu_type ?? null,
     partitionMap:

@@ -1,3 +1,4 @@
+import type { RepoPolicy } from "../policy/types.ts";
 import type { CardTable } from "../request/types.ts";
 
 export const MODES = ["warn", "reject"] as const;
@@ -19,6 +20,10 @@ export interface Settings {
   /** Seconds for one sizing source; null = what the adapter's deadline leaves. */
   readonly timeoutS: number | null;
   readonly cluster: string | null;
+  /** The policy file for every job, in place of those of repositories; null = each job's own is looked for. */
+  readonly policyFile: string | null;
+  /** What a policy file may do. */
+  readonly repoPolicy: RepoPolicy;
   /** Append a short verdict to the job's comment (Slurm). */
   readonly annotate: boolean;
   /** What an untyped `gpu:N` means at this site. */
@@ -43,6 +48,8 @@ export interface SiteFile {
   readonly cli?: string;
   readonly timeout_s?: number;
   readonly cluster?: string;
+  readonly policy_file?: string;
+  readonly repo_policy?: RepoPolicy;
   readonly annotate?: boolean;
   readonly default_gpu_type?: string;
   readonly hours_from_time?: boolean;

@@ -2,6 +2,7 @@ import { parse, TomlError } from "smol-toml";
 import * as v from "valibot";
 import { GateError } from "../lib/errors.ts";
 import { nearest } from "../lib/nearest.ts";
+import { REPO_POLICIES } from "../policy/types.ts";
 import { MODES, SIZINGS, type SiteFile } from "./settings.ts";
 
 const table = v.union([v.string(), v.record(v.string(), v.unknown())], "a path or a table");
@@ -20,6 +21,8 @@ export const SITE_SCHEMA = v.strictObject({
   cli: v.optional(v.pipe(v.string("text"), v.minLength(1, "not empty"))),
   timeout_s: v.optional(positive),
   cluster: v.optional(v.string("text")),
+  policy_file: v.optional(v.pipe(v.string("text"), v.startsWith("/", "a path that begins with /"))),
+  repo_policy: v.optional(v.picklist(REPO_POLICIES, `one of ${REPO_POLICIES.join(", ")}`)),
   annotate: v.optional(v.boolean("true or false")),
   default_gpu_type: v.optional(v.pipe(v.string("text"), v.minLength(1, "not empty"))),
   hours_from_time: v.optional(v.boolean("true or false")),

@@ -47,6 +47,7 @@ export function skypilotJob(
     rewriteCards: rewriteCards(task, names),
     rewritable: true,
     mark: mark ?? readMark(task.envs[MARK_VARIABLE] ?? ""),
+    workdir: task.workdir,
     notTraining: notTraining(task, requestName),
     notes,
   };

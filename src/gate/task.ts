@@ -7,6 +7,7 @@ import type { Unsized } from "../sizing/types.ts";
 import type { RewriteMark } from "../skypilot/rewrite-mark.ts";
 import { judgeRequest, unsizedRequest } from "../verdict/decide.ts";
 import type { JudgeSettings } from "../verdict/types.ts";
+import type { PolicyOf } from "./policy.ts";
 import type { Settings } from "./settings.ts";
 import type { SizeJob } from "./size.ts";
 
@@ -24,6 +25,8 @@ export interface TaskJob {
   /** Hours that stand in where the job names none. */
   readonly fallbackHours: number | null;
   readonly rewriteCards: readonly string[] | null;
+  /** The folder that the job says it runs from, where it says so: its policy file may lie there. */
+  readonly workdir?: string | null;
   /** A rewritten request can be handed back: not to Slurm, which has no way to take it. */
   readonly rewritable: boolean;
   /** What an earlier rewrite noted about the request that is there now; null without one. */
@@ -40,13 +43,20 @@ export interface TaskOutcome extends Told {
   readonly closed: boolean;
   /** Nothing that needs telling at submit time: no model named, no card asked, not training, and no note. */
   readonly silent: boolean;
+  /** The policy file that was applied, or could not be; absent without one. */
+  readonly policyFile?: string;
 }
 
 /**
  * Judges one job: the one way from facts and request to a decision, whatever scheduler they came from.
- * `size` finds and sizes the model; everything else is pure.
+ * `size` finds and sizes the model, `policyOf` the policy file; everything else is pure.
  */
-export async function judgeTask(job: TaskJob, settings: Settings, size: SizeJob): Promise<TaskOutcome> {
+export async function judgeTask(
+  job: TaskJob,
+  settings: Settings,
+  size: SizeJob,
+  policyOf: PolicyOf,
+): Promise<TaskOutcome> {
   const { request, reading } = job;
   const notes = [...job.notes, ...reading.notes, ...request.notes].map(noteLine);
   const aside = (reason: string, why: string): TaskOutcome => ({
@@ -71,22 +81,28 @@ export async function judgeTask(job: TaskJob, settings: Settings, size: SizeJob)
 
   const { facts } = reading;
   const mark = markInForce(job, facts);
+  const policy = await policyOf(job.workdir ?? null);
+  const mutate = settings.mutate && job.rewritable;
+  const rewriteCards = mark?.among ?? job.rewriteCards;
   const judging: JudgeSettings = {
     table: settings.table,
     headroom: settings.headroom,
     maxCostUsd: settings.maxCostUsd,
-    mutate: settings.mutate && job.rewritable,
+    mutate,
     tasks: job.tasks,
     useSpot: job.useSpot,
     fallbackHours: job.fallbackHours,
-    rewriteCards: mark?.among ?? job.rewriteCards,
+    rewriteCards: policy !== null && mutate ? policy.rewriteCards(rewriteCards) : rewriteCards,
     wholeNodes: request.wholeNode === true,
   };
   // Where no candidate can be judged there is nothing to size for.
   const sized = request.candidates.some(isJudged) ? await size(facts) : null;
-  const result = sized?.ok
+  const judged = sized?.ok
     ? judgeRequest({ facts, ...sized.value, globalBatches: heldBatches(mark) }, request, judging)
     : unsizedRequest(sized?.error ?? NOTHING_TO_SIZE, request);
+  const params = sized?.ok ? sized.value.sizing.params : null;
+  const applied = policy?.apply({ facts, params, request, result: judged, settings: judging });
+  const result = applied?.result ?? judged;
   const telling: Telling = {
     facts,
     sizing: sized?.ok ? sized.value.sizing : null,
@@ -101,6 +117,7 @@ export async function judgeTask(job: TaskJob, settings: Settings, size: SizeJob)
     decision: closed ? "refuse" : result.decision,
     messages: [
       ...messagesOf(result, request, telling),
+      ...(applied?.notes ?? []).map(noteLine),
       ...(telling.sizing?.cautions ?? []).map(noteLine),
       ...notes,
     ],
@@ -109,6 +126,7 @@ export async function judgeTask(job: TaskJob, settings: Settings, size: SizeJob)
     reason: null,
     telling,
     silent: false,
+    ...(policy === null ? {} : { policyFile: policy.path }),
   };
 }
 

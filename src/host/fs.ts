@@ -89,10 +89,25 @@ export type PathKind = "file" | "directory" | "other" | "none";
 /** What stands at `path`, links followed. */
 export function pathKind(path: string): PathKind {
   try {
-    const stat = statSync(path);
+    const stat = statSync(path, { throwIfNoEntry: false });
+    if (stat === undefined) return "none";
     return stat.isFile() ? "file" : stat.isDirectory() ? "directory" : "other";
   } catch {
     return "none";
+  }
+}
+
+/**
+ * Whether a file lies in a folder where everybody may put one (`/tmp`, the root of a scratch file system) and is
+ * neither ours nor root's: nobody who works below that folder has agreed to it.
+ */
+export function isStrangersFile(path: string, folder: string): boolean {
+  try {
+    if ((statSync(folder).mode & 0o002) === 0) return false;
+    const { uid } = lstatSync(path);
+    return uid !== 0 && uid !== (process.getuid?.() ?? 0);
+  } catch {
+    return true;
   }
 }
 

@@ -13,6 +13,7 @@ import type {
   WaiverUse,
 } from "../verdict/types.ts";
 import { messageOfForm, representative } from "./messages.ts";
+import { reasonOf } from "./parts.ts";
 import type { Telling } from "./types.ts";
 
 /*
@@ -222,11 +223,13 @@ function verdictBody(form: WrittenForm, telling: Telling, applied: boolean): Ver
   const verdict = representative(form);
   const told = {
     decision: form.decision,
-    reason: verdict.reason,
+    reason: reasonOf(verdict),
     message: messageOfForm(form, telling, applied),
     request: requestBody(verdict.candidate),
   };
-  if (verdict.kind === "unjudged") return { ...NOTHING_KNOWN, ...told };
+  if (verdict.kind === "unjudged") {
+    return { ...NOTHING_KNOWN, ...told, rule: verdict.budget?.rule ?? null };
+  }
   return {
     ...told,
     rule: verdict.rule,

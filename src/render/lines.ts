@@ -2,7 +2,7 @@ import type { GpuRequest } from "../request/types.ts";
 import { formsOf } from "../verdict/decide.ts";
 import type { Decision, Judged, RequestVerdict } from "../verdict/types.ts";
 import { representative } from "./messages.ts";
-import { labelOf } from "./parts.ts";
+import { labelOf, reasonOf } from "./parts.ts";
 import { submittedAnyway } from "./sentence.ts";
 import { cut, oneDecimal, printable } from "./text.ts";
 import type { Telling } from "./types.ts";
@@ -68,6 +68,7 @@ export function commentOf(result: RequestVerdict, request: GpuRequest, telling: 
   if (form === undefined) return null;
   const verdict = representative(form);
   const need = verdict.kind === "judged" ? ` need=${oneDecimal(verdict.needGb)}GB` : ` (${verdict.reason})`;
-  const word = verdict.kind === "judged" ? WORDS[verdict.reason] : "not-judged";
+  const own = verdict.kind === "judged" ? WORDS[verdict.reason] : "not-judged";
+  const word = verdict.budget === undefined ? own : reasonOf(verdict);
   return `neurarch:${word}${need} on ${cut(labelOf(verdict), 60)}`;
 }

@@ -164,5 +164,6 @@ function isRefused(verdict: Verdict): verdict is Judged {
 }
 
 function isPlainlyTooSmall(verdict: Judged): boolean {
-  return verdict.reason === "too-small" && verdict.budget === undefined && verdict.waiver === undefined;
+  const { reason, budget, waiver, setTo } = verdict;
+  return reason === "too-small" && budget === undefined && waiver === undefined && setTo === undefined;
 }

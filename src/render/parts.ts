@@ -17,6 +17,11 @@ export function labelOf(verdict: Verdict): string {
   return cut(verdict.candidate.label);
 }
 
+/** Why a verdict is what it is; what a policy file's budget decided goes by its rule: `card-not-allowed`. */
+export function reasonOf(verdict: Verdict): string {
+  return verdict.budget?.rule?.replace(/^budget\//, "") ?? verdict.reason;
+}
+
 /** The model as the user wrote it, on one line. */
 export function modelOf(telling: Telling): string {
   return cut(telling.facts.model.value);

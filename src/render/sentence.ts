@@ -25,9 +25,19 @@ import type { Telling } from "./types.ts";
  * Order: need, have, largest batch, smallest request, source, next step, the change that would make it fit.
  */
 export function sentenceOf(verdict: Verdict, telling: Telling, applied = true): string {
-  if (verdict.kind === "unjudged") return notJudged(verdict, telling);
-  if (verdict.budget !== undefined && verdict.decision !== "allow") return budget(verdict.budget);
+  if (verdict.kind === "unjudged") {
+    return verdict.budget === undefined ? notJudged(verdict, telling) : budget(verdict.budget);
+  }
+  if (verdict.budget !== undefined && verdict.decision !== "allow") {
+    const priced = verdict.budget.rule === "budget/cost-per-run" && verdict.cost !== null;
+    return budget(verdict.budget, priced ? `: ${rate(verdict, telling)}` : "");
+  }
   const sentence = judged(verdict, telling, applied);
+  const { setTo } = verdict;
+  if (setTo !== undefined) {
+    const then = verdict.decision === "refuse" ? "Refused" : "Allowed";
+    return `${sentence} ${cut(`${then}: ${verdict.rule} is set to ${setTo.severity} in ${setTo.file}`, 600)}.`;
+  }
   if (verdict.waiver === undefined) return sentence;
   const { file, owner, expires, reason } = verdict.waiver;
   const waived = `Allowed: waived in ${file} by ${owner} until ${expires}: ${unstopped(reason)}.`;
@@ -190,10 +200,10 @@ function notJudged(verdict: NotJudged, telling: Telling): string {
   );
 }
 
-function budget(finding: NonNullable<Judged["budget"]>): string {
+function budget(finding: NonNullable<Judged["budget"]>, amount = ""): string {
   const { file, title, fix } = finding;
   return line(
-    cut(`${file}: ${unstopped(title)}.`, 600),
+    cut(`${file}: ${unstopped(title)}${amount}.`, 600),
     fix === null ? null : `${cut(unstopped(fix), 600)}.`,
   );
 }

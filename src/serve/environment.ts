@@ -7,6 +7,7 @@ const VALUES = {
   CLI: "cli",
   TIMEOUT_S: "timeout",
   CONFIG: "config",
+  FILE: "policy-file",
 };
 const SWITCHES = { MUTATE: "mutate", FAIL_CLOSED: "fail-closed" };
 

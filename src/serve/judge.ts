@@ -3,7 +3,6 @@ import { fileDocument, worstDecision } from "../gate/documents.ts";
 import { judgeAll } from "../gate/judge-file.ts";
 import { plainJob } from "../gate/plain-job.ts";
 import type { Settings } from "../gate/settings.ts";
-import type { SizeJob } from "../gate/size.ts";
 import { skypilotJob } from "../gate/skypilot-job.ts";
 import { textJobs } from "../gate/slurm-file.ts";
 import type { TaskJob } from "../gate/task.ts";
@@ -12,7 +11,7 @@ import { nearest } from "../lib/nearest.ts";
 import { shown } from "../lib/shown.ts";
 import { errorDocument } from "../render/json.ts";
 import { readTasks } from "../skypilot/task.ts";
-import type { Judged } from "./policy.ts";
+import type { Judge, Judged } from "./policy.ts";
 import { jsonReply } from "./reply.ts";
 
 /**
@@ -21,9 +20,9 @@ import { jsonReply } from "./reply.ts";
  * names (`model`, `batch`, `seq-len`, ...) and lie over those of a text. 200 with any verdict, 400 with an error
  * document for what cannot be read.
  */
-export async function answerJudge(body: string, settings: Settings, size: SizeJob): Promise<Judged> {
+export async function answerJudge(body: string, { settings, size, policyOf }: Judge): Promise<Judged> {
   try {
-    const outcomes = await judgeAll(jobsOf(parsed(body), settings), settings, size);
+    const outcomes = await judgeAll(jobsOf(parsed(body), settings), settings, size, policyOf);
     return {
       reply: jsonReply(200, fileDocument(outcomes)),
       decision: worstDecision(outcomes),

@@ -1,4 +1,5 @@
 import { judgeUserRequest } from "../gate/admin-policy.ts";
+import type { PolicyOf } from "../gate/policy.ts";
 import type { Settings } from "../gate/settings.ts";
 import type { SizeJob } from "../gate/size.ts";
 import type { HttpReply } from "../host/server.ts";
@@ -11,6 +12,13 @@ import {
 } from "../skypilot/user-request.ts";
 import type { Decision } from "../verdict/types.ts";
 import { JSON_TYPE, TEXT_TYPE, textReply } from "./reply.ts";
+
+/** What verdicts are made with. */
+export interface Judge {
+  readonly settings: Settings;
+  readonly size: SizeJob;
+  readonly policyOf: PolicyOf;
+}
 
 /** A reply, and what the log and the metrics are told of it. */
 export interface Judged {
@@ -26,13 +34,13 @@ export interface Judged {
  * with the sentences of a refusal, which is the only status whose text a user sees. Errors of ours admit, unless the
  * site fails closed. A body that is no user request has nothing to echo: it is answered with 400.
  */
-export async function answerPolicy(body: string, settings: Settings, size: SizeJob): Promise<Judged> {
+export async function answerPolicy(body: string, { settings, size, policyOf }: Judge): Promise<Judged> {
   const request = decodeUserRequest(body);
   if (!request.ok) {
     const message = noteLine(`${request.error.message} This address serves SkyPilot's admin policy.`);
     return { reply: textReply(400, message), decision: null, messages: [message], request: null };
   }
-  const { outcome, failed } = await outcomeOf(request.value, settings, size);
+  const { outcome, failed } = await outcomeOf(request.value, { settings, size, policyOf });
   const { status, body: text } = httpAnswerOf(request.value, outcome);
   return {
     reply: { status, contentType: status === 200 ? JSON_TYPE : TEXT_TYPE, body: text },
@@ -44,11 +52,10 @@ export async function answerPolicy(body: string, settings: Settings, size: SizeJ
 
 async function outcomeOf(
   request: UserRequest,
-  settings: Settings,
-  size: SizeJob,
+  { settings, size, policyOf }: Judge,
 ): Promise<{ readonly outcome: PolicyOutcome; readonly failed: boolean }> {
   try {
-    return { outcome: await judgeUserRequest(request, settings, size), failed: false };
+    return { outcome: await judgeUserRequest(request, settings, size, policyOf), failed: false };
   } catch (error) {
     const why = error instanceof Error ? error.message.replace(/\.$/, "") : String(error);
     const closed = settings.failClosed;

@@ -1,17 +1,13 @@
-import type { Settings } from "../gate/settings.ts";
-import type { SizeJob } from "../gate/size.ts";
 import { monotonicMs, nowMs } from "../host/clock.ts";
 import { type HttpReply, type HttpRequest, residentBytes } from "../host/server.ts";
 import { isAllowed, type Keys } from "./auth.ts";
 import { answerJudge } from "./judge.ts";
 import type { Metrics } from "./metrics.ts";
-import { answerPolicy, type Judged } from "./policy.ts";
+import { answerPolicy, type Judge, type Judged } from "./policy.ts";
 import { textReply } from "./reply.ts";
 
 /** What a running server answers with. */
-export interface Service {
-  readonly settings: Settings;
-  readonly size: SizeJob;
+export interface Service extends Judge {
   readonly metrics: Metrics;
   /** Null = everyone who reaches the address may ask. */
   readonly keys: Keys | null;
@@ -82,5 +78,5 @@ async function routed(route: Route, request: HttpRequest, service: Service): Pro
     return plain(textReply(400, "Neurarch: the body did not arrive.\n"));
   }
   const answer = route === "judge" ? answerJudge : answerPolicy;
-  return answer(body, service.settings, service.size);
+  return answer(body, service);
 }

@@ -23,6 +23,8 @@ export interface Task extends SkypilotResources {
   readonly candidates: readonly TaskCandidate[];
   /** Any candidate asks for spot instances. */
   readonly useSpot: boolean;
+  /** The local folder that it runs from; null without one, and for one that is fetched from git. */
+  readonly workdir: string | null;
   /** It serves (`service`) or is a pool of workers (`pool`): not training unless the task says so. */
   readonly service: boolean;
   /** 1-based line of `accelerators:` (or of `resources:`), for reports that point at a line. */
@@ -114,6 +116,7 @@ export function readTask(text: string, map: YamlMap, index: number, flags: EnvFl
     choice: expanded.choice,
     numNodes: nodesOf(text, entryOf(map, "num_nodes")),
     useSpot: candidates.some(({ useSpot }) => useSpot),
+    workdir: workdirOf(map),
     service: service || pool,
     line: entry === null ? null : placeOf(text, entry.key.at).line,
   };
@@ -131,6 +134,11 @@ export function expandedOf(
     if (error instanceof ResourcesError) throw unreadableAt(text, error.at, error.message);
     throw error;
   }
+}
+
+function workdirOf(map: YamlMap): string | null {
+  const value = entryOf(map, "workdir")?.value;
+  return value?.kind === "str" && value.value !== "" ? value.value : null;
 }
 
 function isPresent(entry: YamlEntry | null): boolean {

@@ -110,7 +110,8 @@ export function changesRequest(verdict: RequestVerdict): boolean {
 
 /** One candidate's decision. */
 export function decisionOf(verdict: Verdict): Decision {
-  return verdict.kind === "unjudged" ? "unjudged" : verdict.decision;
+  if (verdict.kind === "unjudged") return verdict.budget === undefined ? "unjudged" : "refuse";
+  return verdict.decision;
 }
 
 /**

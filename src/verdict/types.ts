@@ -79,6 +79,7 @@ export interface WaiverUse {
 
 /** A line of the policy file's budget that refuses (or, in a warn mode, warns). */
 export interface BudgetFinding {
+  readonly rule?: RuleId;
   readonly file: string;
   readonly title: string;
   readonly fix: string | null;
@@ -140,6 +141,8 @@ export interface Judged {
   /** Set by the policy file, when one applies. */
   readonly waiver?: WaiverUse;
   readonly budget?: BudgetFinding;
+  /** The file's severity of the rule made it another decision. */
+  readonly setTo?: { readonly file: string; readonly severity: "block" | "warn" | "off" };
 }
 
 export interface NotJudged {
@@ -147,6 +150,8 @@ export interface NotJudged {
   readonly candidate: UnjudgedCandidate | Candidate;
   readonly reason: RequestReason | Unsized["reason"];
   readonly message: string;
+  /** A line of the policy file's budget that refuses it all the same: a card that is not allowed needs no size. */
+  readonly budget?: BudgetFinding;
 }
 
 export type Verdict = Judged | NotJudged;

@@ -52,6 +52,47 @@ describe("examples", () => {
     }
   });
 
+  test("a repository's policy file: nothing wrong with it, and its waiver holds where it says", async () => {
+    const file = "examples/neurarch.yml";
+    const checked = await run(["policy", "check", file, "--today", "2026-11-25"]);
+    expect([checked.exit, checked.out]).toEqual([
+      0,
+      `${file}: 0 errors, 0 warnings; 1 waiver in force on 2026-11-25.\n` +
+        "  admission/request-does-not-fit by @ml-infra until 2026-12-20, model Qwen/Qwen3-8B, " +
+        "path finetune-qwen3-8b.*: exercises the out-of-memory handler\n",
+    ]);
+    // By real time it is over one day: the job is refused then, and told why.
+    const today = new Date().toISOString().slice(0, 10);
+    const { exit, out } = await run([
+      "judge",
+      "--slurm",
+      "examples/finetune-qwen3-8b.sbatch",
+      "--policy-file",
+      file,
+    ]);
+    const told = out.replace(/\s+/g, " ");
+    if (today >= "2026-11-21" && today <= "2026-12-19") {
+      expect([exit, told]).toEqual([
+        0,
+        expect.stringContaining("waived in neurarch.yml by @ml-infra until 2026-12-20"),
+      ]);
+    } else if (today > "2026-12-21") {
+      expect([exit, told]).toEqual([1, expect.stringContaining("expired on 2026-12-20.")]);
+    }
+    const budget = await run([
+      "judge",
+      "--model",
+      "Qwen/Qwen3-0.6B",
+      "--request",
+      "T4:1",
+      "--batch",
+      "1",
+      "--policy-file",
+      file,
+    ]);
+    expect([budget.exit, budget.out.includes("T4 is not an allowed card")]).toEqual([1, true]);
+  });
+
   test("a site's map: its own types only, suggestions in its spelling", async () => {
     const job = [
       "slurm",

@@ -1,40 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { BINARY, ROOT, run } from "./run.ts";
-
-const PACKAGES = ["neurarch-slurm==0.1.0", "neurarch-skypilot==0.1.1"];
-const VENV = join(ROOT, ".cache/peer");
-const HELPER = join(VENV, "bin/neurarch-slurm");
-const python3 = Bun.which("python3");
-const skyPython = process.env.NEURARCH_TEST_SKY_PYTHON;
-const CI = process.env.CI === "true";
-
-/** Installs the published packages into a venv of their own; throws with pip's words where that fails. */
-function install(): void {
-  const inVenv = (args: string[]) =>
-    Bun.spawnSync(args, { stdout: "pipe", stderr: "pipe", env: { PATH: process.env.PATH, HOME: tmpdir() } });
-  const check = [join(VENV, "bin/python"), "-c", "import neurarch_slurm, neurarch_skypilot"];
-  if (existsSync(HELPER) && inVenv(check).success) return;
-  rmSync(VENV, { recursive: true, force: true });
-  mkdirSync(join(ROOT, ".cache"), { recursive: true });
-  for (const step of [
-    [python3!, "-m", "venv", VENV],
-    [join(VENV, "bin/pip"), "install", "-q", "--disable-pip-version-check", ...PACKAGES],
-  ]) {
-    const done = inVenv(step);
-    if (!done.success) throw new Error(`${step.join(" ")}: ${done.stderr}${done.stdout}`);
-  }
-}
+import { HELPER, install, needed, OFFLINE, python3, skyPython, VENV } from "./peer-packages.ts";
+import { BINARY, run } from "./run.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "gate-peers-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 beforeAll(() => {
   if (python3 !== null) install();
 }, 300_000);
-
-const OFFLINE = { HF_HUB_OFFLINE: "1" };
 
 /** Peak in GB at a batch, as the straight line through our own batches 1 and 2 has it. */
 async function lineAt(model: string, facts: readonly string[], batch: number): Promise<number> {
@@ -46,11 +21,6 @@ async function lineAt(model: string, facts: readonly string[], batch: number): P
   return one + (two - one) * (batch - 1);
 }
 
-/** What a machine has to have: left out where it has not, but not under CI. */
-function needed(name: string, there: boolean): boolean {
-  if (!there) test.skipIf(!CI)(name, () => expect(name).toBe("there"));
-  return there;
-}
 const withPython = needed("python3", python3 !== null);
 const withSky = needed("a Python with SkyPilot, named by NEURARCH_TEST_SKY_PYTHON", skyPython !== undefined);
 

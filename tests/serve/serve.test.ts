@@ -226,6 +226,23 @@ describe("a server", () => {
     expect(await reply.text()).toContain("nobody/nothing");
     await server.stop();
   });
+  test("applies the policy file that it is named, as it is now", async () => {
+    const policy = join(folder, "policy.yml");
+    const waiver = (expires: string) =>
+      `version: 1\nwaivers:\n  - {rule: admission/request-does-not-fit, owner: ana, reason: trial, created: 2020-01-01, expires: ${expires}}\n`;
+    writeFileSync(policy, waiver("2999-01-01"));
+    const server = await serve(["--policy-file", policy]);
+    expect((await post(server, body("T4: 1").text)).status).toBe(200);
+    expect(server.log()).toContain("waived in policy.yml by ana until 2999-01-01");
+    writeFileSync(policy, waiver("2020-01-02"));
+    let status = 200;
+    for (let tries = 0; status === 200 && tries < 100; tries++) {
+      await Bun.sleep(200);
+      status = (await post(server, body("T4: 1").text)).status;
+    }
+    expect(status).toBe(400);
+    await server.stop();
+  });
   test("that is asked to end answers what is under way", async () => {
     const server = await serve();
     const url = new URL(server.address);

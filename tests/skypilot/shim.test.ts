@@ -159,11 +159,20 @@ const cases: readonly Case[] = [
   {
     name: "what the executable gets",
     binary: recorder,
-    attributes: { mutate: true, max_cost_usd: 500, config: "/etc/x.toml" },
+    attributes: {
+      mutate: true,
+      max_cost_usd: 500,
+      config: "/etc/x.toml",
+      policy_file: "/x.yml",
+      repo_policy: "ignore",
+    },
     check: (outcome) => {
       admitted([])(outcome);
       const text = readFileSync(seen, "utf8");
-      expect(text.split("\n")[0]).toBe("judge --admin-policy --mutate --max-cost-usd 7 --config /etc/x.toml");
+      expect(text.split("\n")[0]).toBe(
+        `judge --admin-policy --mutate --policy-start ${process.cwd()} --max-cost-usd 7 --config /etc/x.toml ` +
+          "--policy-file /etc/policy.yml --repo-policy ignore --cluster gpu-dev",
+      );
       expect(text).not.toContain("BUN_");
       expect(text).not.toContain("LATE");
       expect(text).toContain("HF_TOKEN=from-the-start");
@@ -227,6 +236,8 @@ if (python === undefined) {
           PYTHONDONTWRITEBYTECODE: "1",
           HF_TOKEN: "from-the-start",
           NEURARCH_POLICY_MAX_COST_USD: "7",
+          NEURARCH_POLICY_FILE: "/etc/policy.yml",
+          NEURARCH_CLUSTER: "gpu-dev",
         },
       });
       const text = await new Response(child.stdout).text();

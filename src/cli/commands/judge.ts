@@ -2,6 +2,7 @@ import { fileDocument, worstDecision } from "../../gate/documents.ts";
 import { judgeAll } from "../../gate/judge-file.ts";
 import { Keeper } from "../../gate/keeper.ts";
 import { loadSettings } from "../../gate/load.ts";
+import { makePolicy } from "../../gate/policy.ts";
 import type { Rewritten } from "../../gate/rewriting.ts";
 import type { Settings } from "../../gate/settings.ts";
 import { makeSizer, SKYPILOT_DEADLINE_MS } from "../../gate/size.ts";
@@ -40,6 +41,12 @@ export const command: Command = {
     "admin-policy": {
       type: "boolean",
       description: "read a SkyPilot user request on stdin and answer as the Python policy reads it",
+    },
+    "policy-start": {
+      type: "string",
+      valueHint: "DIR",
+      description:
+        "with --admin-policy: the user's folder, where a client-side policy looks for .neurarch.yml",
     },
     explain: { type: "boolean", description: "add every term of the size and where each value was read" },
     "fail-open": { type: "boolean", description: "end with 0 when the request could not be judged" },
@@ -88,8 +95,9 @@ async function run(input: ParsedWords): Promise<CommandOutput> {
   const kept = switches.explain === true ? {} : { keeper };
   const size = makeSizer(settings, { ...place, deadlineMs: SKYPILOT_DEADLINE_MS, ...kept });
   const after = () => keeper.flush();
+  const policyOf = makePolicy(settings, { ...place, file: values.skypilot ?? values.slurm ?? null });
   const { jobs, rewritten } = await read(input, modes[0]!, settings);
-  const outcomes = await judgeAll(jobs, settings, size);
+  const outcomes = await judgeAll(jobs, settings, size, policyOf);
   const exit = exitOfDecision(worstDecision(outcomes), {
     failOpen: switches["fail-open"] === true,
     failOnWarn: values["fail-on"] === "warn",
@@ -110,6 +118,7 @@ const BELONGS: Readonly<Record<string, string>> = {
   rewrite: "skypilot",
   nodes: "request",
   "read-env": "slurm",
+  "policy-start": "admin-policy",
   "partition-map": "slurm",
   "default-gpu-type": "slurm",
 };

@@ -1,3 +1,4 @@
+import { freshPolicy } from "../../gate/fresh-policy.ts";
 import { loadSettings } from "../../gate/load.ts";
 import { memoSizer } from "../../gate/memo-sizer.ts";
 import { makeSizer, SKYPILOT_DEADLINE_MS } from "../../gate/size.ts";
@@ -57,6 +58,7 @@ export const command: Command = {
     cli: SITE_FLAGS.cli,
     timeout: SITE_FLAGS.timeout,
     cluster: SITE_FLAGS.cluster,
+    "policy-file": SITE_FLAGS["policy-file"],
   },
   examples: [
     ["neurarch-gate serve", "then `admin_policy: http://127.0.0.1:8765/` in SkyPilot's config"],
@@ -94,6 +96,7 @@ async function run(input: ParsedWords): Promise<CommandOutput> {
   const service = {
     settings,
     size: memoSizer(makeSizer(settings, place)),
+    policyOf: freshPolicy(settings, environment()),
     metrics: new Metrics({ version: version(), startMs: nowMs() }),
     keys,
     log: switches.log === false ? null : (line: string) => writeError(`${line}\n`),

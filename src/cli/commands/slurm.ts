@@ -1,5 +1,6 @@
 import { Keeper } from "../../gate/keeper.ts";
 import { loadSettings } from "../../gate/load.ts";
+import { makePolicy } from "../../gate/policy.ts";
 import { makeSizer, SLURM_DEADLINE_MS } from "../../gate/size.ts";
 import { submitJobs } from "../../gate/slurm-submit.ts";
 import { judgeTask } from "../../gate/task.ts";
@@ -80,6 +81,7 @@ async function run(input: ParsedWords): Promise<CommandOutput> {
   const place = { cwd: workingDirectory(), env: environment() };
   const keeper = new Keeper(place);
   const size = makeSizer(settings, { ...place, deadlineMs: SLURM_DEADLINE_MS, keeper });
+  const policyOf = makePolicy(settings, { ...place, file: values.script ?? null });
   const jobs = submitJobs(
     {
       script: values.script ?? null,
@@ -91,7 +93,7 @@ async function run(input: ParsedWords): Promise<CommandOutput> {
   );
   const blocks: string[] = [];
   for (const job of jobs) {
-    const outcome = await judgeTask(job, settings, size);
+    const outcome = await judgeTask(job, settings, size, policyOf);
     const { decision, messages, result, request, telling } = outcome;
     const comment =
       settings.annotate && result !== null && telling !== null ? commentOf(result, request, telling) : null;

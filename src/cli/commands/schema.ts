@@ -1,0 +1,30 @@
+import { GateError } from "../../lib/errors.ts";
+import { nearest } from "../../lib/nearest.ts";
+import type { Command, CommandOutput, ParsedWords } from "../command.ts";
+
+/** Every schema by name; each is loaded only when it is asked for. */
+const SCHEMAS: Readonly<Record<string, () => Promise<unknown>>> = {
+  policy: async () => (await import("../../policy/schema.ts")).POLICY_SCHEMA,
+};
+
+export const command: Command = {
+  name: "schema",
+  description: "Print the JSON Schema of a file that is read, for editors",
+  args: { name: { type: "positional", description: `one of ${Object.keys(SCHEMAS).join(", ")}` } },
+  examples: [["neurarch-gate schema policy > policy.schema.json", "of .neurarch.yml"]],
+  run,
+};
+
+async function run({ words }: ParsedWords): Promise<CommandOutput> {
+  const name = words[0]!;
+  const load = Object.hasOwn(SCHEMAS, name) ? SCHEMAS[name] : undefined;
+  if (load === undefined) {
+    const near = nearest(name, Object.keys(SCHEMAS));
+    throw new GateError(
+      "usage",
+      `there is no schema \`${name}\``,
+      near === null ? `There is ${Object.keys(SCHEMAS).join(", ")}.` : `Did you mean \`${near}\`?`,
+    );
+  }
+  return { out: `${JSON.stringify(await load(), null, 2)}\n`, exit: 0 };
+}
