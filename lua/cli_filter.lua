@@ -21,6 +21,7 @@ neurarch = {
   headroom = nil, -- need = peak x headroom (1.15)
   sizing = nil, -- "auto", "builtin", "cli" or "hosted"
   cli = nil, -- command of an external sizing CLI
+  plan_url = nil, -- address of a hosted plan that graphs are sent to
   annotate = nil, -- true: a short verdict is appended to the job's comment; false: never
   fail_closed = nil, -- true: a job that should be judged and could not be is refused
   timeout_s = 5, -- seconds a verdict may take before the submit goes on without it
@@ -31,7 +32,7 @@ neurarch = {
 -- Settings that travel to the binary as flags of the same name; switches are flags without a value.
 local VALUE_SETTINGS = {
   "config", "mode", "gpu_map", "default_gpu_type", "partition_map", "cards", "prices", "max_cost_usd",
-  "headroom", "sizing", "cli",
+  "headroom", "sizing", "cli", "plan_url",
 }
 local SWITCH_SETTINGS = { "hours_from_time", "annotate", "fail_closed" }
 

@@ -46,7 +46,7 @@ _START = _start_environment()
 _PASSED = {name: _START[name] for name in (
     'HOME', 'XDG_CACHE_HOME', 'HF_HOME', 'HF_HUB_CACHE', 'HF_TOKEN', 'HF_TOKEN_PATH', 'HF_ENDPOINT',
     'HF_HUB_OFFLINE', 'TRANSFORMERS_OFFLINE', 'HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'http_proxy',
-    'https_proxy', 'no_proxy', 'SSL_CERT_FILE') if name in _START}
+    'https_proxy', 'no_proxy', 'SSL_CERT_FILE', 'NEURARCH_API_KEY') if name in _START}
 
 # Settings whose variable has a name of its own.
 _VARIABLES = {'policy_file': 'NEURARCH_POLICY_FILE', 'cluster': 'NEURARCH_CLUSTER'}
@@ -61,6 +61,7 @@ class NeurarchPolicy(sky.AdminPolicy):
     prices = None  # a JSON file or a dict: card -> USD per card-hour
     sizing = None  # 'auto', 'builtin' or 'cli'
     cli = None  # command line of an external sizing CLI
+    plan_url = None  # address of a hosted plan that graphs are sent to
     fail_closed = False  # refuse when the executable cannot be asked
     timeout_s = 25  # seconds for one answer
     prices = None  # a JSON file or a dict: card -> USD per card-hour
@@ -95,7 +96,8 @@ class NeurarchPolicy(sky.AdminPolicy):
         command += ['--fail-closed'] if cls._flag('fail_closed') else []
         # A repository's policy file lies beside the user; a server has the one that it is told of.
         command += ['--policy-start', os.getcwd()] if at_client_side else []
-        for name in ('max_cost_usd', 'prices', 'sizing', 'cli', 'config', 'policy_file', 'repo_policy', 'cluster'):
+        for name in ('max_cost_usd', 'prices', 'sizing', 'cli', 'plan_url', 'config', 'policy_file', 'repo_policy',
+                     'cluster'):
             value = cls._setting(name)
             if value is not None:
                 command += ['--' + name.replace('_', '-'), json.dumps(value) if isinstance(value, dict) else str(value)]

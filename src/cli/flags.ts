@@ -66,6 +66,7 @@ export const SITE_FLAGS = {
   "fail-closed": { type: "boolean", description: "refuse when we cannot answer, instead of admitting" },
   sizing: { type: "enum", options: [...SIZINGS], description: "where the size comes from (auto)" },
   cli: { type: "string", valueHint: "CMD", description: "command line of an external sizing CLI" },
+  "plan-url": { type: "string", valueHint: "URL", description: "hosted plan that graphs are sent to" },
   timeout: { type: "string", valueHint: "S", description: "seconds for one sizing source" },
   cluster: { type: "string", valueHint: "NAME", description: "the cluster's name" },
   "policy-file": {

@@ -44,6 +44,7 @@ export async function loadSettings(flags: SettingFlags): Promise<Settings> {
     headroom: numberOf("headroom", values, { from: 1, to: 10 }) ?? site.headroom ?? 1.15,
     sizing: oneOf("sizing", values.sizing, SIZINGS) ?? site.sizing ?? "auto",
     cli: values.cli ?? site.cli ?? null,
+    planUrl: values["plan-url"] ?? site.plan_url ?? null,
     timeoutS: numberOf("timeout", values, { above: 0 }) ?? site.timeout_s ?? null,
     cluster: values.cluster ?? site.cluster ?? null,
     policyFile: values["policy-file"] ?? site.policy_file ?? null,

@@ -17,6 +17,8 @@ export interface Settings {
   readonly sizing: (typeof SIZINGS)[number];
   /** Command line of an external sizing CLI; null = `neurarch` on PATH when one is asked for. */
   readonly cli: string | null;
+  /** Address of the hosted plan; null = none under `auto`, the public one under `hosted`. */
+  readonly planUrl: string | null;
   /** Seconds for one sizing source; null = what the adapter's deadline leaves. */
   readonly timeoutS: number | null;
   readonly cluster: string | null;
@@ -46,6 +48,7 @@ export interface SiteFile {
   readonly headroom?: number;
   readonly sizing?: Settings["sizing"];
   readonly cli?: string;
+  readonly plan_url?: string;
   readonly timeout_s?: number;
   readonly cluster?: string;
   readonly policy_file?: string;

@@ -19,6 +19,7 @@ export const SITE_SCHEMA = v.strictObject({
   ),
   sizing: v.optional(v.picklist(SIZINGS, `one of ${SIZINGS.join(", ")}`)),
   cli: v.optional(v.pipe(v.string("text"), v.minLength(1, "not empty"))),
+  plan_url: v.optional(v.pipe(v.string("text"), v.regex(/^https?:\/\//, "an http or https address"))),
   timeout_s: v.optional(positive),
   cluster: v.optional(v.string("text")),
   policy_file: v.optional(v.pipe(v.string("text"), v.startsWith("/", "a path that begins with /"))),

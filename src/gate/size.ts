@@ -25,8 +25,8 @@ export interface SizerHost {
 }
 
 /**
- * The sizer of a site: built-in from the model's structure, or an external CLI. With `auto` the CLI is asked only
- * when one is configured and the built-in sizer has no answer.
+ * The sizer of a site: built-in from the model's structure, an external CLI, or the hosted plan. With `auto` the last
+ * two are asked only when one is configured and the built-in sizer has no answer.
  */
 export function makeSizer(settings: Settings, host: SizerHost): SizeJob {
   return async (facts) => {
@@ -37,22 +37,25 @@ export function makeSizer(settings: Settings, host: SizerHost): SizeJob {
       case "cli":
         return sizeByCli(facts, settings, host.env, left());
       case "hosted":
-        return fail({
-          reason: "sizing-failed",
-          message:
-            "The hosted plan sizes .neurarch.json graphs only, which this version does not send. Set sizing to auto or cli.",
-        });
+        return sizeByPlan(facts, settings, host, left());
       case "builtin":
         return sizeBuiltIn(facts, host, left());
       case "auto": {
         const builtIn = await sizeBuiltIn(facts, host, left());
-        if (builtIn.ok || settings.cli === null) return builtIn;
-        const external = await sizeByCli(facts, settings, host.env, left());
-        if (external.ok) return external;
-        return fail({
-          ...builtIn.error,
-          message: `${builtIn.error.message} The sizing CLI: ${external.error.message}`,
-        });
+        if (builtIn.ok) return builtIn;
+        let { message } = builtIn.error;
+        if (settings.cli !== null) {
+          const external = await sizeByCli(facts, settings, host.env, left());
+          if (external.ok) return external;
+          message += ` The sizing CLI: ${external.error.message}`;
+        }
+        // A graph leaves this machine only where the site has said where to.
+        if (settings.planUrl !== null) {
+          const hosted = await sizeByPlan(facts, settings, host, left());
+          if (hosted.ok) return hosted;
+          message += ` ${hosted.error.message}`;
+        }
+        return fail({ ...builtIn.error, message });
       }
     }
   };
@@ -83,6 +86,17 @@ async function sizeByCli(
 ): Promise<Result<SizedJob, Unsized>> {
   const { sizeByExternalCli } = await import("../sources/cli.ts");
   const sized = await sizeByExternalCli(facts, { command: settings.cli, env, timeoutMs });
+  return sized.ok ? ok({ sizing: sized.value, resize: () => null }) : sized;
+}
+
+async function sizeByPlan(
+  facts: JobFacts,
+  { planUrl }: Settings,
+  { cwd, env }: SizerHost,
+  timeoutMs: number,
+): Promise<Result<SizedJob, Unsized>> {
+  const { sizeByHostedPlan } = await import("../sources/hosted.ts");
+  const sized = await sizeByHostedPlan(facts, { url: planUrl, cwd, env, timeoutMs });
   return sized.ok ? ok({ sizing: sized.value, resize: () => null }) : sized;
 }
 

@@ -1,6 +1,6 @@
 import { isPrivateWay } from "../lib/private-way.ts";
 
-/** One GET of a small text. */
+/** One GET of a small text, or a POST that is answered by one. */
 export interface HttpGet {
   readonly url: string;
   /** Value of the `Authorization` header; null = none. */
@@ -13,6 +13,8 @@ export interface HttpGet {
   readonly maxRedirects: number;
   /** Headers to report; of several answers on the way the first that has one counts. */
   readonly reported: readonly string[];
+  /** A JSON document to send, and to no other origin than that of `url`; absent = nothing is sent. */
+  readonly posted?: string;
 }
 
 /** Why there is no answer. */
@@ -68,12 +70,14 @@ async function follow(get: HttpGet, signal: AbortSignal): Promise<HttpAnswer> {
     try {
       response = await fetch(url.href, {
         redirect: "manual",
+        ...(get.posted === undefined ? {} : { method: "POST", body: get.posted }),
         signal,
         // BUN_CONFIG_VERBOSE_FETCH would print the request with its authorization.
         verbose: false,
         headers: {
           accept: "application/json",
           "user-agent": get.userAgent,
+          ...(get.posted === undefined ? {} : { "content-type": "application/json" }),
           ...(authorization === null ? {} : { authorization }),
         },
       });
@@ -90,7 +94,10 @@ async function follow(get: HttpGet, signal: AbortSignal): Promise<HttpAnswer> {
     }
     response.body?.cancel().catch(() => undefined);
     const next = URL.canParse(location, url.href) ? new URL(location, url.href) : null;
-    if (next === null || !isSafeStep(url, next)) return { kind: "obstacle", obstacle: "unsafe-redirect" };
+    // A 301 to 303 turns a POST into a GET.
+    const strays = get.posted !== undefined && (next?.origin !== url.origin || response.status < 307);
+    if (next === null || strays || !isSafeStep(url, next))
+      return { kind: "obstacle", obstacle: "unsafe-redirect" };
     if (next.origin !== url.origin) authorization = null;
     url = next;
   }

@@ -1,5 +1,6 @@
 import type { DeltaNetShape, ExpertsShape, LatentShape, ShortConvolutionShape } from "./block-types.ts";
 
+import type { GraphModel } from "./graph-types.ts";
 import type { StackModel } from "./stacks.ts";
 
 export type {
@@ -198,6 +199,8 @@ export interface Structure {
   readonly decoder: DecoderShape | null;
   /** What is walked instead of `decoder` where a model is more than one: encoders, encoder-decoders, towers. */
   readonly stacks?: StackModel;
+  /** What is walked instead where the model is a traced or drawn graph. */
+  readonly graph?: GraphModel;
   /** Parameters outside `decoder` (a vision tower, experts beyond the dense width). */
   readonly paramsOutside: number;
   /** Longest sequence the model was made for; null when the config does not say. */

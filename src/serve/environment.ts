@@ -5,6 +5,7 @@ const VALUES = {
   PRICES: "prices",
   SIZING: "sizing",
   CLI: "cli",
+  PLAN_URL: "plan-url",
   TIMEOUT_S: "timeout",
   CONFIG: "config",
   FILE: "policy-file",

@@ -24,6 +24,10 @@ export function sizeStructure(
     const { sizeStacks } = require("./stacks/size.ts") as typeof import("./stacks/size.ts");
     return sizeStacks(located, structure.stacks, recipe, seqLen);
   }
+  if (structure.graph !== undefined) {
+    const { sizeGraph } = require("./graph/size.ts") as typeof import("./graph/size.ts");
+    return sizeGraph(located, structure.graph, recipe, seqLen);
+  }
   const shape = structure.decoder;
   if (shape === null) {
     return fail({

@@ -21,6 +21,7 @@ export const LUA_SETTINGS = {
   headroom: "number",
   sizing: ["auto", "builtin", "cli", "hosted"],
   cli: "text",
+  plan_url: "text",
   annotate: "switch",
   fail_closed: "switch",
   timeout_s: "number",

@@ -1,5 +1,5 @@
 import { recipeOf } from "../facts/recipe.ts";
-import type { FactKey, JobFacts } from "../facts/types.ts";
+import type { JobFacts } from "../facts/types.ts";
 import { entryInfo, pathKind } from "../host/fs.ts";
 import { withPrivateFile } from "../host/private-files.ts";
 import { type ChildResult, runChild } from "../host/process.ts";
@@ -10,6 +10,7 @@ import { GB } from "../lib/units.ts";
 import { USUAL_TOKENS } from "../sizing/default-length.ts";
 import { lineSizing } from "../sizing/peak.ts";
 import type { Sizing, Unsized } from "../sizing/types.ts";
+import { unaskable } from "./askable.ts";
 import { ANSWER_LIFE_MS, readCache, rememberedMiss, writeCache } from "./cache.ts";
 import { splitWords } from "./words.ts";
 
@@ -21,35 +22,6 @@ export interface CliOptions {
   /** False = neither take nor keep a remembered answer. */
   readonly remember?: boolean;
 }
-
-/** Facts that the CLI's table has no column for: another value than the default cannot be asked of it. */
-const UNASKABLE: readonly FactKey[] = [
-  "precision",
-  "optimizer",
-  "checkpointing",
-  "quant",
-  "loraTargets",
-  "offload",
-  "gradAccum",
-  "loss",
-  "paddingMask",
-];
-const DEFAULTS: Readonly<Partial<Record<FactKey, unknown>>> = {
-  precision: "amp-bf16",
-  optimizer: "adamw",
-  checkpointing: "none",
-  quant: "none",
-  loraTargets: "attention",
-  offload: "none",
-  gradAccum: 1,
-  loss: "full",
-  paddingMask: false,
-};
-const NAMES: Readonly<Partial<Record<FactKey, string>>> = {
-  loraTargets: "lora-targets",
-  gradAccum: "grad-accum",
-  paddingMask: "padding-mask",
-};
 
 /** Longest quotation of what the CLI said. */
 const QUOTE_LENGTH = 200;
@@ -63,11 +35,11 @@ export async function sizeByExternalCli(
   facts: JobFacts,
   options: CliOptions,
 ): Promise<Result<Sizing, Unsized>> {
-  const unaskable = UNASKABLE.find((key) => facts[key].value !== DEFAULTS[key]);
-  if (unaskable !== undefined) {
+  const other = unaskable(facts);
+  if (other !== null) {
     return fail({
       reason: "recipe-not-sized",
-      message: `The sizing CLI cannot be told ${NAMES[unaskable] ?? unaskable}=${facts[unaskable].value}: it knows batch, length, LoRA rank and attention.`,
+      message: `The sizing CLI cannot be told ${other}: it knows batch, length, LoRA rank and attention.`,
     });
   }
   const argv = commandWords(options);

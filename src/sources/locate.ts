@@ -3,9 +3,7 @@ import { listDirectory, pathKind, readText } from "../host/fs.ts";
 import { basename, join, resolve } from "../host/paths.ts";
 import { fail, ok, type Result } from "../lib/result.ts";
 import { shown } from "../lib/shown.ts";
-import { grouped } from "../lib/units.ts";
 import { findInCatalogue } from "../model/catalogue.ts";
-import { readGraph } from "../model/graph.ts";
 import { parseConfig, readStructure } from "../model/read.ts";
 import type { LocatedStructure } from "../model/types.ts";
 import type { Unsized } from "../sizing/types.ts";
@@ -30,8 +28,6 @@ interface Host extends LocateHost {
   readonly fetched: ReadonlyMap<string, FetchedConfig>;
 }
 
-/** Largest graph file that is read. */
-const MAX_GRAPH_BYTES = 64_000_000;
 /** How often an adapter's base is followed: an adapter of an adapter is none. */
 const MOST_BASES = 1;
 
@@ -118,14 +114,14 @@ function fromPath(
 ): Answer | null {
   const kind = pathKind(path);
   if (kind === "directory") return fromFolder(model, path, host, basesLeft, notes, certain);
-  if (path.endsWith(".neurarch.json")) return fromGraph(path);
+  if (path.endsWith(".neurarch.json")) return fromGraph(model, path, notes);
   if (basename(path) === "adapter_config.json")
     return fromFolder(model, resolve(path, ".."), host, basesLeft, notes, true);
   const text = readText(path, MAX_CONFIG_BYTES);
   if (!text.ok) return fail({ reason: "model-not-found", message: `${shown(text.error.message, 300)}.` });
   const raw = parseConfig(text.value);
   if (raw.ok && typeof raw.value === "object" && raw.value !== null && isGraph(raw.value))
-    return fromGraph(path);
+    return fromGraph(model, path, notes);
   return structured(model, text.value, {
     source: "path",
     revision: null,
@@ -135,7 +131,10 @@ function fromPath(
 }
 
 function isGraph(raw: object): boolean {
-  return "components" in raw && "connections" in raw;
+  const { model, graph } = raw as Record<string, unknown>;
+  return [raw, model, graph].some(
+    (one) => typeof one === "object" && one !== null && "components" in one && "connections" in one,
+  );
 }
 
 function fromFolder(
@@ -152,8 +151,14 @@ function fromFolder(
     return structured(model, text.value, { source: "path", revision: null, from: shown(path, 300), notes });
   const adapter = readText(join(folder, "adapter_config.json"), MAX_CONFIG_BYTES);
   if (adapter.ok) return fromAdapter(model, adapter.value, host, basesLeft, notes);
-  const graph = listDirectory(folder).find((name) => name.endsWith(".neurarch.json"));
-  if (graph !== undefined) return fromGraph(join(folder, graph));
+  const graphs = listDirectory(folder).filter((name) => name.endsWith(".neurarch.json"));
+  const [graph] = graphs;
+  if (graphs.length > 1)
+    return fail({
+      reason: "model-not-found",
+      message: `${shown(folder, 300)} holds ${graphs.length} graphs; name one of them.`,
+    });
+  if (graph !== undefined) return fromGraph(model, join(folder, graph), notes);
   if (text.error.kind !== "missing")
     return fail({ reason: "model-not-found", message: `${shown(text.error.message, 300)}.` });
   if (!certain) return null;
@@ -262,17 +267,8 @@ function structured(model: string, text: string, origin: Origin): Answer {
   return ok({ structure, model, ...where });
 }
 
-function fromGraph(path: string): Answer {
-  const text = readText(path, MAX_GRAPH_BYTES);
-  if (!text.ok) return fail({ reason: "model-not-found", message: `${shown(text.error.message, 300)}.` });
-  const raw = parseConfig(text.value);
-  const graph = raw.ok ? readGraph(raw.value) : fail("it is not valid JSON");
-  const name = shown(path, 300);
-  if (!graph.ok)
-    return fail({ reason: "config-invalid", message: `${name} cannot be used: ${graph.error}.` });
-  const { components, params } = graph.value;
-  return fail({
-    reason: "family-not-sized",
-    message: `${name} is a graph of ${grouped(components)} components with ${grouped(params)} parameters; graphs are not sized by the built-in sizer.`,
-  });
+/** A graph is read by code that no other model needs. */
+function fromGraph(model: string, path: string, notes: readonly string[]): Answer {
+  const { graphAt } = require("./graph-file.ts") as typeof import("./graph-file.ts");
+  return graphAt(model, path, notes);
 }

@@ -66,7 +66,7 @@ describe("SkyPilot's RESTful policy", () => {
     const reply = await post(server, JSON.stringify(JSON.stringify(broken)));
     expect(reply.status).toBe(200);
     expect(JSON.parse(JSON.parse(await reply.text())).task).toBe(broken.task);
-    expect(server.log()).toContain("allowed unchecked (fail open)");
+    expect(await server.said("allowed unchecked (fail open)")).toContain("allowed unchecked (fail open)");
   });
   test("a body above the limit is not read", async () => {
     const reply = await post(server, "x".repeat(17_000_000)).catch(() => null);
@@ -87,8 +87,7 @@ describe("SkyPilot's RESTful policy", () => {
     expect((await post(server, body("L4: 1").text)).status).toBe(200);
   });
   test("the log has the verdicts that REST cannot tell, and no secret", async () => {
-    const lines = server
-      .log()
+    const lines = (await server.said('"decision":"rewrite"'))
       .split("\n")
       .filter((line) => line.startsWith("{"));
     const entries = lines.map((line) => JSON.parse(line));
@@ -233,7 +232,8 @@ describe("a server", () => {
     writeFileSync(policy, waiver("2999-01-01"));
     const server = await serve(["--policy-file", policy]);
     expect((await post(server, body("T4: 1").text)).status).toBe(200);
-    expect(server.log()).toContain("waived in policy.yml by ana until 2999-01-01");
+    const waived = "waived in policy.yml by ana until 2999-01-01";
+    expect(await server.said(waived)).toContain(waived);
     writeFileSync(policy, waiver("2020-01-02"));
     let status = 200;
     for (let tries = 0; status === 200 && tries < 100; tries++) {

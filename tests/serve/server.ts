@@ -6,6 +6,8 @@ export interface Server {
   readonly address: string;
   /** What it has said on stderr so far. */
   readonly log: () => string;
+  /** The same, once it holds `text`: a pipe is read later than an answer. */
+  readonly said: (text: string) => Promise<string>;
   readonly pid: number;
   /** Asks it to end; its exit code. */
   stop(): Promise<number>;
@@ -38,7 +40,11 @@ export async function serve(
         await reading;
         return exit;
       };
-      return { address, log: () => said, pid: child.pid, stop };
+      const logged = async (text: string) => {
+        for (let waits = 0; !said.includes(text) && waits < 300; waits++) await Bun.sleep(20);
+        return said;
+      };
+      return { address, log: () => said, said: logged, pid: child.pid, stop };
     }
     if (child.exitCode !== null || tries > 600) throw new Error(`serve did not start: ${said}`);
     await Bun.sleep(50);

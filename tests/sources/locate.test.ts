@@ -8,6 +8,14 @@ import { config, freshFolder, lay } from "./support.ts";
 const COMMIT = "a".repeat(40);
 const OTHER = "b".repeat(40);
 
+const GRAPH = {
+  components: [
+    { id: "a", type: "linear", name: "l", params: { inFeatures: 10, outFeatures: 5 } },
+    { id: "b", type: "customModule", name: "c", params: { paramCount: 1000 } },
+  ],
+  connections: [],
+};
+
 type Env = Record<string, string>;
 
 /** Where the model was found and how many rows its vocabulary has; or the reason and the message. */
@@ -15,7 +23,8 @@ async function found(model: string, cwd: string, env: Env = {}) {
   const answer = await locate(model, { cwd, env: { HOME: join(cwd, "nohome"), ...env } });
   if (!answer.ok) return { reason: answer.error.reason, message: answer.error.message };
   const { source, revision, from, structure } = answer.value;
-  return { source, revision, from, vocab: structure.decoder?.vocab, notes: structure.notes };
+  const { family, params, notes } = structure;
+  return { source, revision, from, vocab: structure.decoder?.vocab, family, params, notes };
 }
 
 describe("a path", () => {
@@ -34,15 +43,12 @@ describe("a path", () => {
     "adapter2/adapter_config.json": JSON.stringify({ base_model_name_or_path: "./model" }),
     "adapter3/adapter_config.json": JSON.stringify({ base_model_name_or_path: "./adapter2" }),
     "adapter4/adapter_config.json": "{}",
-    "net.neurarch.json": JSON.stringify({
-      model: {
-        components: [
-          { id: "a", type: "linear", name: "l", params: { inFeatures: 10, outFeatures: 5 } },
-          { id: "b", type: "customModule", name: "c", params: { paramCount: 1000 } },
-        ],
-        connections: [],
-      },
-    }),
+    "net.neurarch.json": JSON.stringify({ model: GRAPH }),
+    "wrapped.json": JSON.stringify({ model: GRAPH }),
+    "other-graph.json": JSON.stringify(GRAPH),
+    "net/only.neurarch.json": JSON.stringify({ graph: GRAPH }),
+    "nets/a.neurarch.json": JSON.stringify(GRAPH),
+    "nets/b.neurarch.json": JSON.stringify(GRAPH),
     "graphs/net.neurarch.json": "{}",
   });
   lay(home, { "model/config.json": config(500) });
@@ -97,17 +103,30 @@ describe("a path", () => {
     [
       "a graph",
       "net.neurarch.json",
-      {
-        reason: "family-not-sized",
-        message: `${cwd}/net.neurarch.json is a graph of 2 components with 1,055 parameters; graphs are not sized by the built-in sizer.`,
-      },
+      { source: "path", from: `${cwd}/net.neurarch.json`, family: "graph", params: 1055 },
     ],
+    [
+      "a folder with one graph",
+      "./net",
+      { source: "path", from: `${cwd}/net/only.neurarch.json`, params: 1055 },
+    ],
+    [
+      "a folder with several graphs",
+      "./nets",
+      { reason: "model-not-found", message: `${cwd}/nets holds 2 graphs; name one of them.` },
+    ],
+    [
+      "a wrapped graph under another name",
+      "./wrapped.json",
+      { source: "path", family: "graph", params: 1055 },
+    ],
+    ["a graph under another name", "./other-graph.json", { source: "path", family: "graph", params: 1055 }],
     [
       "a folder with a graph",
       "./graphs",
       {
         reason: "config-invalid",
-        message: `${cwd}/graphs/net.neurarch.json cannot be used: the graph has no list of \`components\`.`,
+        message: `${cwd}/graphs/net.neurarch.json cannot be used: the graph has no list of \`components\`. Trace the module again, or correct the file.`,
       },
     ],
     ["a device", "/dev/null", { reason: "model-not-found", message: "/dev/null is not a regular file." }],

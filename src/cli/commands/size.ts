@@ -30,6 +30,7 @@ export const command: Command = {
     headroom: SITE_FLAGS.headroom,
     sizing: SITE_FLAGS.sizing,
     cli: SITE_FLAGS.cli,
+    "plan-url": SITE_FLAGS["plan-url"],
     timeout: SITE_FLAGS.timeout,
     ...OUTPUT_FLAGS,
   },
