@@ -1,5 +1,6 @@
 import type { Storage } from "./memory.ts";
 import type { Ops } from "./ops.ts";
+import type { Projection } from "./programs/context.ts";
 import { forwardLayer, type Layer } from "./programs/layer.ts";
 import type { Surroundings } from "./programs/surroundings.ts";
 import type { Node, Tensor } from "./tape.ts";
@@ -7,6 +8,13 @@ import type { Node, Tensor } from "./tape.ts";
 /** A node that only catches a gradient. */
 export function catcher(): Node {
   return { leaf: false, edges: [], saved: [], run: () => [], grads: [null], reached: false };
+}
+
+/** The projection that a layer ends with, where it is quantised: its backward starts without a saved tensor. */
+function lastQuantised({ shape, feedForward }: Layer): Projection | null {
+  const { normPlacement, dropout } = shape;
+  if (dropout.residual || normPlacement === "sandwich" || normPlacement.startsWith("post")) return null;
+  return "output" in feedForward && feedForward.output.quantiser !== null ? feedForward.output : null;
 }
 
 /**
@@ -28,12 +36,14 @@ export function checkpointedLayer(ops: Ops, x: Tensor, layer: Layer, around: Sur
     const { kind } = ops;
     const sink = catcher();
     const mark = ops.mark();
+    const last = lastQuantised(layer);
+    const early = last === null ? null : last.quantiser!.beforeRecompute(ops, last);
     const out = ops.recomputed(saves, () =>
       forwardLayer(ops, { ...x, node: needs ? sink : null }, layer, around),
     );
     ops.endAutocast();
     ops.endLayer(false);
-    ops.drop(out);
+    ops.drop(out, early);
     ops.seed(out, grad);
     ops.backward(mark);
     ops.kind = kind;

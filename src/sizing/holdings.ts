@@ -3,6 +3,21 @@ import { FP32, type Ops } from "./ops.ts";
 import type { Plan } from "./recipe.ts";
 import type { Leaf } from "./tape.ts";
 
+const FEWEST_OF_EIGHT_BITS = 4096;
+const BLOCK_OF_EIGHT_BITS = 256;
+/** What a byte stands for, once for each state. */
+const CODE_BOOKS_BYTES = 2 * 256 * FP32;
+
+/**
+ * Two states of a byte with a scale in fp32 for each block; in fp32 for few numbers, and for embeddings, as Trainer
+ * asks. Source: bitsandbytes/optim/optimizer.py, `Optimizer2State.init_state`; transformers/trainer.py,
+ * `create_optimizer`.
+ */
+function eightBits({ fixed, isTable }: Leaf): number {
+  if (isTable || fixed < FEWEST_OF_EIGHT_BITS) return 2 * rounded(fixed * FP32);
+  return 2 * (rounded(fixed) + rounded(Math.ceil(fixed / BLOCK_OF_EIGHT_BITS) * FP32));
+}
+
 /** The parameters of a model as they are made: how many, what they weigh, and what training adds to them. */
 export class Holdings {
   params = 0;
@@ -12,6 +27,10 @@ export class Holdings {
   trainableBytes = 0;
   private trainableTensors = 0;
   private factoredBytes = 0;
+  private eightBitBytes = 0;
+  /** Quantised matrices: their elements, and their bytes with their scales. */
+  packedParams = 0;
+  packedBytes = 0;
   /** Where the parameters after the last layer begin and end among those made; an optimizer comes to them last. */
   headFrom = 0;
   headTo = 0;
@@ -27,10 +46,15 @@ export class Holdings {
     const { leaves } = this.ops;
     for (let i = from; i < leaves.length; i++) {
       const leaf = leaves[i]!;
-      const bytes = rounded(leaf.fixed * leaf.width) * times;
+      const bytes = (leaf.packedBytes || rounded(leaf.fixed * leaf.width)) * times;
       this.params += leaf.fixed * times;
       this.weightBytes += bytes;
+      if (leaf.packedBytes > 0) {
+        this.packedParams += leaf.fixed * times;
+        this.packedBytes += bytes;
+      }
       if (!leaf.trainable) continue;
+      if (this.plan.eightBitStates) this.eightBitBytes += eightBits(leaf) * times;
       this.trainable += leaf.fixed * times;
       this.trainableBytes += bytes;
       this.trainableTensors += times;
@@ -50,6 +74,7 @@ export class Holdings {
   /** States as wide as their parameters, and the optimizer's step as a scalar a tensor. */
   optimizerBytes(): number {
     const { plan } = this;
+    if (plan.eightBitStates) return this.eightBitBytes + CODE_BOOKS_BYTES;
     const scalars = plan.stepScalars || plan.factoredStates ? rounded(FP32) * this.trainableTensors : 0;
     return this.trainableBytes * plan.states + (plan.factoredStates ? this.factoredBytes : 0) + scalars;
   }

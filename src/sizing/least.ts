@@ -12,6 +12,9 @@ export interface LeastOf {
   readonly seqLen: number;
 }
 
+/** Bytes of a parameter where every layer is quantised and scales take nothing. */
+const LEAST_WIDTH = { nf4: 0.5, int8: 1 } as const;
+
 /**
  * Bytes that a job cannot go below: its weights and, where they are trained, their gradients and optimizer state; or
  * its weights and what the loss holds, at least two fp32 copies of the logits. A quick answer to "can this fit at
@@ -19,8 +22,10 @@ export interface LeastOf {
  */
 export function leastBytes({ params, vocab, recipe, samples, seqLen }: LeastOf): number {
   const plan = planOf(recipe);
-  const weights = params * plan.weightWidth;
-  const state = weights * (plan.trainBase ? 2 + plan.states : 1);
+  const width = plan.quantised === null ? plan.weightWidth : LEAST_WIDTH[plan.quantised.how];
+  const weights = params * width;
+  const states = plan.eightBitStates ? 2 * params : weights * plan.states;
+  const state = plan.trainBase ? 2 * weights + states : weights;
   const logits = recipe.loss === "full" ? 8 * vocab * samples * seqLen : 0;
   return Math.max(state, weights + logits);
 }

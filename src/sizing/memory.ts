@@ -129,6 +129,31 @@ export class Memory {
     this.rising = true;
   }
 
+  /** What nodes hold beside what autograd saves for them, so that it lives as long as the graph does. */
+  protected held: Storage[] = [];
+
+  /** Holds a storage until the graph dies; where a recomputation made it, until that ends. */
+  hold({ storage }: Value): void {
+    this.held.push(this.retain(storage));
+  }
+
+  protected letHeldGo(from: number): void {
+    for (const storage of this.held.splice(from)) this.release(storage);
+  }
+
+  /** The loss is let go, and the graph with it: with what its nodes hold in layers that were not run, too. */
+  graphDies(): void {
+    if (this.held.length === 0) return;
+    this.letHeldGo(0);
+    this.clear(KINDS.casts);
+  }
+
+  /** Ends all memory of the kinds from `kind` on but what the model is fed. */
+  private clear(kind: number): void {
+    for (let place = kind; place < KIND_COUNT; place++)
+      if (place !== KINDS.inputs) this.remove(place, this.byKind[2 * place]!, this.byKind[2 * place + 1]!);
+  }
+
   /** Work space inside a kernel: there for a moment only. */
   workspace(fixedBytes: number, perBytes: number): void {
     this.release(this.alloc(fixedBytes, perBytes));

@@ -115,6 +115,15 @@ function nameOf({ phase, byKind }: Peak): string {
   return ofSoftmax ? "softmax-backward" : phase;
 }
 
+function quantisedFormula(step: StepResult, plan: Plan, base: number, trainedWidth: number): string {
+  const { params, bytes } = step.packed ?? { params: 0, bytes: 0 };
+  const bits = plan.quantised?.how === "nf4" ? 4 : 8;
+  return (
+    `${grouped(params)} frozen parameters of linear layers in ${bits} bits, ${grouped(bytes)} bytes with their scales, ` +
+    `+ ${grouped(base - params)} others x ${plan.weightWidth} bytes + ${grouped(step.trainable)} of adapters x ${trainedWidth}`
+  );
+}
+
 function formulaOf(
   kind: Kind,
   fixedBytes: number,
@@ -130,10 +139,13 @@ function formulaOf(
     `${what}: ${perLayer} bytes a token and layer x ${shape.layers} layers x ${tokens} tokens`;
   switch (kind) {
     case "weights":
+      if (plan.quantised !== null) return quantisedFormula(step, plan, base, trainedWidth);
       return plan.adapter === null
         ? `${grouped(step.params)} parameters x ${plan.weightWidth} bytes`
         : `${grouped(base)} frozen parameters x ${plan.weightWidth} bytes + ${grouped(step.trainable)} of adapters x ${trainedWidth}`;
     case "optimizer":
+      if (plan.eightBitStates)
+        return `2 states x ${grouped(step.trainable)} trained parameters x 1 byte with their scales, of embeddings and small ones x 4 bytes`;
       return plan.factoredStates
         ? "row and column means of squared gradients in fp32, of vectors all"
         : `${plan.states} states x ${grouped(step.trainable)} trained parameters x ${trainedWidth} bytes`;
@@ -142,6 +154,8 @@ function formulaOf(
     case "buckets":
       return `DDP's buckets: ${grouped(step.trainable)} gradients once more x ${trainedWidth} bytes`;
     case "casts":
+      if (plan.quantised !== null)
+        return `16-bit copies of weights for their products, quantised ones made whole: ${grouped(fixedBytes / 2)} x 2 bytes`;
       return `16-bit copies that autocast made of ${grouped(fixedBytes / 2)} weights x 2 bytes`;
     case "inputs":
       return `what the model is fed, labels and mask: ${perToken} bytes a token x ${tokens} tokens`;

@@ -33,10 +33,18 @@ const UPDATES: Readonly<Record<Recipe["optimizer"], Update>> = {
   "sgd-momentum": "in-place",
 };
 
+/** How the linear layers of a frozen base are held. */
+export interface Quantised {
+  readonly how: "nf4" | "int8";
+  /** Bytes an element of what was quantised, and so of a 4-bit matrix that is made whole for its backward. */
+  readonly wholeWidth: number;
+}
+
 /** What a recipe comes to in bytes. */
 export interface Plan {
   /** Bytes an element of the base weights. */
   readonly weightWidth: number;
+  readonly quantised: Quantised | null;
   readonly autocast: boolean;
   /** 16-bit is fp16, and the loss is scaled. */
   readonly fp16: boolean;
@@ -52,6 +60,8 @@ export interface Plan {
   readonly stepScalars: boolean;
   /** Instead: row and column means of squares in fp32, and a scalar a parameter tensor. */
   readonly factoredStates: boolean;
+  /** Instead: two of a byte each, with scales. */
+  readonly eightBitStates: boolean;
   readonly update: Update;
   readonly accumulates: boolean;
   /** DDP's buckets: a second copy of all gradients for the whole run. */
@@ -64,12 +74,15 @@ export function notSized(recipe: Recipe): Unsized | null {
     reason: "recipe-not-sized",
     message: `${what} is not sized by this build.`,
   });
-  if (recipe.quant !== "none") return reason(`Quantisation ${recipe.quant}`);
+  if (recipe.quant !== "none" && recipe.loraRank === null)
+    return {
+      reason: "recipe-not-sized",
+      message: `quant=${recipe.quant} freezes the weights: without lora-rank nothing is left to train, and transformers refuses the run.`,
+    };
   if (recipe.offload === "all") return reason(`Offloading (${recipe.offload})`);
   if (recipe.parallel !== "sharded" && recipe.parallel !== "ddp")
     return reason(`Parallel mode ${recipe.parallel}`);
-  if (recipe.loss !== "full") return reason("A fused loss");
-  return recipe.optimizer === "adamw-8bit" ? reason(`Optimizer ${recipe.optimizer}`) : null;
+  return recipe.loss === "full" ? null : reason("A fused loss");
 }
 
 /** The bytes behind a recipe that `notSized` lets through. */
@@ -78,13 +91,17 @@ export function planOf(recipe: Recipe): Plan {
   // LoRA with fp32 is the usual LoRA on a checkpoint loaded in fp32, as Trainer's bf16=True runs it: under autocast too.
   const mixed = recipe.precision === "amp-bf16" || recipe.precision === "amp-fp16";
   const autocast = mixed || (lora && recipe.precision === "fp32");
-  const half = recipe.precision === "bf16" || (lora && mixed);
+  // What stays whole beside quantised layers is raised to fp32 by peft's preparation, which goes with autocast.
+  const quantised = recipe.quant !== "none";
+  const half = recipe.precision === "bf16" || (lora && mixed && !quantised);
   // A state that is offloaded is updated where it is.
   const here = recipe.offload === "none";
   const adamw = here && (recipe.optimizer === "adamw" || recipe.optimizer === "adamw-foreach");
   const oneState = here && (recipe.optimizer === "sgd-momentum" || recipe.optimizer === "lion");
   return {
     weightWidth: half ? 2 : 4,
+    quantised:
+      recipe.quant === "none" ? null : { how: recipe.quant, wholeWidth: recipe.precision === "fp32" ? 4 : 2 },
     autocast,
     fp16: recipe.precision === "amp-fp16",
     trainBase: !lora,
@@ -96,6 +113,7 @@ export function planOf(recipe: Recipe): Plan {
     paddingMask: recipe.paddingMask,
     states: adamw ? 2 : oneState ? 1 : 0,
     stepScalars: adamw,
+    eightBitStates: here && recipe.optimizer === "adamw-8bit",
     factoredStates: here && recipe.optimizer === "adafactor",
     update: here ? UPDATES[recipe.optimizer] : "in-place",
     accumulates: recipe.gradAccum > 1,

@@ -3,6 +3,7 @@ import { fail, ok, type Result } from "../lib/result.ts";
 import type { DecoderShape, LocatedStructure } from "../model/types.ts";
 import { assembled } from "./assemble.ts";
 import { momentsOf, withOneSample } from "./moments.ts";
+import { quantisedNotes, unmeasuredQuantised } from "./quantised.ts";
 import { notSized, planOf, unmeasured } from "./recipe.ts";
 import { trainingStep } from "./step.ts";
 import type { Sizing, Unsized } from "./types.ts";
@@ -43,6 +44,8 @@ export function sizeStructure(
     cautions.push(`The model has ${structure.contextTokens} learned positions; ${seqLen} tokens do not run.`);
   }
   notes.push(...cautions);
+  const quantisable = { experts: shape.experts !== undefined, ownLinear: shape.splitBiases ?? false };
+  notes.push(...quantisedNotes(sized, quantisable));
   const plan = planOf(sized);
   const step = trainingStep(shape, plan, seqLen, structure.paramsOutside);
   const around = { shape, plan, tokens: seqLen };
@@ -61,7 +64,11 @@ export function sizeStructure(
       seqLen,
       floorBytes,
       moments,
-      assumed: [...unmeasured(sized), ...unmeasuredWith(sized, shape)],
+      assumed: [
+        ...unmeasured(sized),
+        ...unmeasuredWith(sized, shape),
+        ...unmeasuredQuantised(sized, structure.family),
+      ],
       notes,
       cautions,
     }),

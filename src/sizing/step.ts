@@ -1,18 +1,18 @@
-import { normsPerLayer } from "../model/decoder.ts";
-import type { DecoderShape, LayerRun } from "../model/types.ts";
+import type { DecoderShape } from "../model/types.ts";
 import { catcher, checkpointedLayer } from "./checkpoint.ts";
 import { Envelope, type Peak } from "./envelope.ts";
 import { Holdings } from "./holdings.ts";
 import { rounded } from "./memory.ts";
 import { FP32, Ops } from "./ops.ts";
 import { replaced } from "./programs/attention.ts";
-import { type Context, project, projection } from "./programs/context.ts";
+import { type Context, project, projection, quantiserOf } from "./programs/context.ts";
 import { softCapped } from "./programs/eager.ts";
 import { embed, embedding } from "./programs/embed.ts";
-import { forwardLayer, type Layer, layer } from "./programs/layer.ts";
+import { forwardLayer } from "./programs/layer.ts";
 import { norm, normalize } from "./programs/norms.ts";
 import { Masks, rotaryOf, type Surroundings } from "./programs/surroundings.ts";
 import type { Plan } from "./recipe.ts";
+import { type Run, runsOf } from "./runs.ts";
 import type { Leaf, Tensor } from "./tape.ts";
 
 const INT64 = 8;
@@ -27,14 +27,8 @@ export interface StepResult {
   readonly weightBytes: number;
   readonly gradientBytes: number;
   readonly optimizerBytes: number;
-}
-
-/** Layers that are alike, those of them that are run, and which of these stands for those that are not. */
-interface Run {
-  readonly window: number | null;
-  readonly between: number;
-  readonly layers: readonly Layer[];
-  readonly pattern: number;
+  /** Of the weights those that are quantised: elements, and bytes with their scales. */
+  readonly packed?: { readonly params: number; readonly bytes: number };
 }
 
 /** Where a layer's nodes begin, and how many layers like it follow in its backward. */
@@ -59,12 +53,17 @@ export function trainingStep(
   ops.fp16 = plan.fp16;
   const special = shape.experts ?? shape.latent ?? shape.delta ?? shape.convolution;
   const written = shape.activation === "gelu-function" || shape.activation === "xielu";
-  ops.exactRecompute = special !== undefined || written || shape.windows.some(({ differs }) => differs);
+  ops.exactRecompute =
+    special !== undefined ||
+    written ||
+    plan.quantised !== null ||
+    shape.windows.some(({ differs }) => differs);
   const context: Context = {
     ops,
     shape,
     weightWidth: plan.weightWidth,
     trainBase: plan.trainBase,
+    quantiser: quantiserOf(plan),
     attention: plan.adapter,
     feedForward: plan.adaptFeedForward ? plan.adapter : null,
   };
@@ -113,6 +112,7 @@ export function trainingStep(
   ops.phase = "end-of-backward";
   ops.backward(begin);
   if (sink !== null) ops.drop(sink.grads[0] ?? null, ended);
+  ops.graphDies();
 
   // Clipping works in place.
   ops.phase = "optimizer-step";
@@ -129,6 +129,7 @@ export function trainingStep(
     weightBytes: held.weightBytes,
     gradientBytes: held.trainableBytes,
     optimizerBytes: held.optimizerBytes(),
+    packed: { params: held.packedParams, bytes: held.packedBytes },
   };
 }
 
@@ -147,26 +148,6 @@ function headModules(context: Context, table: Leaf) {
   };
 }
 type HeadModules = ReturnType<typeof headModules>;
-
-/** The layers that are run, of each kind the first and the last, and the second where the first one is unlike. */
-function runsOf(context: Context, plan: Plan, held: Holdings): Run[] {
-  const { ops, shape } = context;
-  // With a frozen embedding the first layer's input needs no gradient, so it keeps less than the others.
-  const pattern = plan.trainBase || plan.checkpointing ? 0 : 1;
-  const runs: Run[] = [];
-  const add = ({ layers: count, window, differs }: LayerRun) => {
-    const own = differs === undefined ? context : { ...context, shape: { ...shape, ...differs } };
-    const norms = normsPerLayer(own.shape.normPlacement);
-    const from = ops.leaves.length;
-    const layers = [layer(own, norms)];
-    held.count(from, count);
-    while (layers.length < Math.min(count, pattern + 2)) layers.push(layer(own, norms));
-    runs.push({ window, between: count - layers.length, layers, pattern });
-  };
-  for (const run of shape.windows) if (run.layers > 0) add(run);
-  if (runs.length === 0) add({ layers: shape.layers, window: null });
-  return runs;
-}
 
 /** All layers; `embedded` is borrowed, since the model's own name for it lives on. */
 function forwardLayers(

@@ -38,6 +38,10 @@ export interface Leaf extends Tensor {
   readonly trainable: boolean;
   /** Elements of the row and column means of a matrix, for an optimizer that keeps these; of a vector its own. */
   readonly factored: number;
+  /** Bytes of a quantised matrix with its scales; 0 = it is held as its dtype says. */
+  packedBytes: number;
+  /** An embedding's table, whose optimizer state Trainer keeps in fp32. */
+  isTable: boolean;
   /** Gradients still to come in this step. */
   uses: number;
   arrived: Value | null;
@@ -95,6 +99,8 @@ export class Tape extends Memory {
       leaf: true,
       trainable,
       factored,
+      packedBytes: 0,
+      isTable: false,
       uses: 0,
       arrived: null,
       grad: null,
@@ -192,9 +198,11 @@ export class Tape extends Memory {
   /** Runs `program` again for its backward; ends, as checkpointing does, at the last tensor that is saved. */
   recomputed(saves: number, program: () => Tensor): Tensor {
     this.endAfter = this.saves + saves;
+    const held = this.held.length;
     const result = program();
     this.endAfter = Number.POSITIVE_INFINITY;
     this.ended = false;
+    if (this.held.length > held) this.letHeldGo(held);
     return result;
   }
 

@@ -28,7 +28,7 @@ beforeAll(() => {
   put("unknown-model.sbatch", script("model=nobody/nothing"));
   put("no-keys.sbatch", script(`model=${join(folder, "no-keys.json")}`));
   put("no-keys.json", '{"model_type": "llama", "hidden_size": 4096}');
-  put("not-sized.sbatch", script("model=gpt2 quant=nf4 lora-rank=8"));
+  put("not-sized.sbatch", script("model=gpt2 quant=nf4"));
   put(
     "task.yaml",
     "resources: {accelerators: A10G:1}\nenvs: {NEURARCH_MODEL: gpt2, NEURARCH_BATCH: eight}\n",

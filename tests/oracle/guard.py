@@ -11,6 +11,7 @@ import ctypes
 import hashlib
 import importlib.metadata
 import importlib.util
+import logging
 import os
 import pathlib
 import subprocess
@@ -47,6 +48,8 @@ ctypes.CDLL(str(library()))
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 warnings.filterwarnings("ignore")
+# peft imports bitsandbytes where it is, which says that there is no CUDA, and of each 8-bit layer that it casts inputs.
+logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
 
 import torch  # noqa: E402
 import torch.cuda.amp.common  # noqa: E402

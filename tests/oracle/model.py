@@ -98,11 +98,16 @@ def lora_targets(model, spec):
     return [name for name in ATTENTION_NAMES if name in present]
 
 
-def adapted(model, rank, targets, raise_adapters):
-    """The model with LoRA; adapters in fp32 where `raise_adapters`, else as the base."""
+def adapted(model, rank, targets, raise_adapters, dtype=None):
+    """The model with LoRA; adapters in fp32 where `raise_adapters`, else as the base, or in `dtype` where the base has
+    none of its own since it is quantised."""
     adapters = peft.LoraConfig(
         r=rank, lora_alpha=2 * rank, lora_dropout=0.0, target_modules=targets, init_lora_weights=False)
-    return peft.get_peft_model(model, adapters, autocast_adapter_dtype=raise_adapters)
+    model = peft.get_peft_model(model, adapters, autocast_adapter_dtype=raise_adapters)
+    if dtype is not None and not raise_adapters:
+        for parameter in trainable_of(model):
+            parameter.data = parameter.data.to(dtype)
+    return model
 
 
 def _apply_in_place(self, convert, recurse=True):

@@ -10,12 +10,13 @@ Measured: the state that an optimizer keeps on the device and the temporaries of
 | sgd-momentum | the same with momentum 0.9: one state, in place |
 | adafactor | transformers' `Adafactor` as Trainer's `adafactor` sets it (a fixed rate, no momentum): row and column means of squares in fp32, for vectors the whole; a parameter at a time, with temporaries of the largest ones |
 | lion | `Lion` below: one state; a parameter at a time, with two temporaries as large as it |
+| adamw-8bit | bitsandbytes' `AdamW` with 8 bits, Trainer's `adamw_8bit`: two states of a byte with a scale for 256 numbers, of parameters under 4096 numbers and of embedding tables (tied heads with them) in fp32; in place |
 | none | nothing: the state and the update are elsewhere, which stands for a state that is offloaded to the host |
 
 Parameters come in Trainer's two groups, those with weight decay (matrices) first, wherever the order matters; AdamW
 and SGD get one group, as foreach's temporaries of two groups would not meet.
 
-Not measured: 8-bit states, paged states, and the copies in flight of an offloaded state.
+Not measured: paged states, and the copies in flight of an offloaded state.
 """
 import guard  # noqa: F401  (before torch)
 import torch
@@ -71,6 +72,17 @@ def decay_first(model, trained):
     return [{"params": group} for group in groups if group]
 
 
+def eight_bits(model, trained):
+    """What Trainer makes of `adamw_8bit`, with the overrides that it registers for embeddings."""
+    import bitsandbytes
+
+    overrides = bitsandbytes.optim.GlobalOptimManager.get_instance()
+    for module in model.modules():
+        if isinstance(module, torch.nn.Embedding):
+            overrides.register_module_override(module, "weight", {"optim_bits": 32})
+    return bitsandbytes.optim.AdamW(decay_first(model, trained), lr=RATE, optim_bits=8)
+
+
 def made(name, model, trained):
     """The optimizer of a name over the trained parameters of a model."""
     if name == "fused":
@@ -85,6 +97,8 @@ def made(name, model, trained):
         return Adafactor(decay_first(model, trained), lr=RATE, scale_parameter=False, relative_step=False)
     if name == "lion":
         return Lion(decay_first(model, trained))
+    if name == "adamw-8bit":
+        return eight_bits(model, trained)
     if name == "none":
         return Elsewhere(trained)
     raise ValueError(f"no optimizer {name}")

@@ -11,8 +11,12 @@
 | lora-fp16 | fp16, frozen | fp16, with a GradScaler | fp32 | has fp16=True and peft, on a model loaded in fp16 |
 | lora-fp32 | fp32, frozen | bf16 | fp32 | has bf16=True and peft, on a model loaded in fp32 |
 | lora-bf16 | bf16, frozen | | bf16 | peft without autocast and without raised adapters |
+| nf4, int8 | bf16, linear layers quantised, rest fp32, frozen | bf16 | fp32 | has bf16=True and peft, on a model loaded in bf16 and prepared by peft's `prepare_model_for_kbit_training` |
+| nf4-fp16, int8-fp16 | the same from fp16 | fp16, with a GradScaler | fp32 | has fp16=True in its place |
+| nf4-fp32, int8-fp32 | the same from fp32 | bf16 | fp32 | the same, on a model loaded in fp32 |
+| nf4-bf16, int8-bf16 | bf16, linear layers quantised, frozen | | bf16 | peft without autocast, preparation or raised adapters |
 
-Not here: quantised bases, and fp16=True on a base in bf16, whose weights autocast would copy once more.
+Quantised bases: see `quantised`. Not here: fp16=True on a base in bf16, whose weights autocast would copy once more.
 """
 import dataclasses
 
@@ -28,6 +32,8 @@ class Recipe:
     lora: bool = False
     # Adapters are fp32 whatever the base is.
     raise_adapters: bool = False
+    # How the linear layers of the base are quantised.
+    quant: str | None = None
 
     @property
     def scales_loss(self):
@@ -47,6 +53,9 @@ RECIPES = {
     "lora-fp32": Recipe(FP32, BF16, lora=True, raise_adapters=True),
     "lora-bf16": Recipe(BF16, None, lora=True),
 }
+for quant in ("nf4", "int8"):
+    for suffix, like in [("", "lora"), ("-fp16", "lora-fp16"), ("-fp32", "lora-fp32"), ("-bf16", "lora-bf16")]:
+        RECIPES[quant + suffix] = dataclasses.replace(RECIPES[like], quant=quant)
 
 
 def named(name, weights=None):

@@ -7,6 +7,8 @@
       prints a row a batch of a config.json, or of a name in tests/fixtures/sizing/configs.json
   rows.py recipes OUT.jsonl
       measures the recipes of `RECIPE_CASES` on cut-down models
+  rows.py quant OUT.jsonl
+      measures quantised bases and 8-bit optimizer states, the cases of `quant_cases`
 
 A row holds its case (what was run) and figures in bytes. Measured and not measured: see `step`.
 """
@@ -19,6 +21,8 @@ import random
 import sys
 import tempfile
 import time
+
+import quant_cases
 
 FIXTURES = pathlib.Path(__file__).parents[1] / "fixtures" / "sizing"
 FILES = [FIXTURES / "peaks.jsonl", FIXTURES / "extra.jsonl"]
@@ -158,7 +162,7 @@ def row_of(case, batch, got):
 def measure(options):
     known = configs()
     config = known.get(options.config) or json.loads(pathlib.Path(options.config).read_text())
-    lora = options.recipe.startswith("lora")
+    lora = options.recipe.startswith(("lora", "nf4", "int8"))
     case = dict(
         config=options.config, recipe=options.recipe, optimizer=options.optimizer, attention=options.attention,
         padding_mask=options.padding_mask, checkpointing=options.checkpointing, lora_rank=options.rank if lora else None,
@@ -198,7 +202,7 @@ def recipe_cases():
 def recipes(options):
     known = configs()
     with open(options.out, "w") if options.out != "-" else contextlib.nullcontext(sys.stdout) as out:
-        for case in recipe_cases():
+        for case in options.cases():
             for seq in (256, 1024):
                 one = {**case, "seq": seq}
                 for batch, got in measured(config_of(one, known), one, [1, 2, 8]).items():
@@ -230,9 +234,10 @@ def main():
     for switch in ("--padding-mask", "--checkpointing", "--ddp", "--explain"):
         one.add_argument(switch, action="store_true")
     one.set_defaults(run=measure)
-    one = commands.add_parser("recipes")
-    one.add_argument("out")
-    one.set_defaults(run=recipes)
+    for name, cases in [("recipes", recipe_cases), ("quant", quant_cases.cases)]:
+        one = commands.add_parser(name)
+        one.add_argument("out")
+        one.set_defaults(run=recipes, cases=cases)
     options = parser.parse_args()
     return options.run(options)
 

@@ -15,9 +15,10 @@ if [ -z "$python" ]; then
   # PyTorch's own index has the builds without CUDA, and is asked for that one package alone.
   venv_need "$ROOT/.cache/oracle/venv" "importlib.metadata; importlib.metadata.version('torch')" \
     torch==2.13.0+cpu --no-deps --retries 2 --index-url https://download.pytorch.org/whl/cpu || exit 1
-  if ! "$python" -c "import torch, transformers, peft" 2>/dev/null; then
-    say "installing transformers and peft into .cache/oracle/venv"
-    "$python" -m pip install -q --disable-pip-version-check transformers==5.24.0 peft==0.21.0 numpy || exit 1
+  if ! "$python" -c "import torch, transformers, peft, bitsandbytes" 2>/dev/null; then
+    say "installing transformers, peft and bitsandbytes into .cache/oracle/venv"
+    "$python" -m pip install -q --disable-pip-version-check transformers==5.24.0 peft==0.21.0 \
+      bitsandbytes==0.50.2 numpy || exit 1
   fi
 fi
 [ $# -gt 0 ] || set -- check

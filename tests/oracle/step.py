@@ -14,7 +14,7 @@ and of the optimizer's step, in a step that is not the first (the optimizer's st
   communication works in place on them and its own memory is not counted.
 - `optimizer` "none": its state and its step are on the host (offload); gradients stay until the step is over.
 
-Not measured: what `tracker`, `kernels`, `model` and `guard` say of themselves; sharding, where a device holds only a
+Not measured: what `tracker`, `kernels`, `bitsandbytes_kernels`, `model`, `quantised` and `guard` say of themselves; sharding, where a device holds only a
 part of all this; the count of label tokens that Trainer keeps on the device (a number); the data loader; evaluation.
 """
 import contextlib
@@ -136,22 +136,37 @@ def one_case(path, batches, seq, attention, recipe, rank=16, targets="attn", che
     """
     kind = named(recipe, weights)
     config, cls = load_config(path)
+    uses_bitsandbytes = kind.quant is not None or optimizer == "adamw-8bit"
+    if uses_bitsandbytes:
+        # Imported where it is needed only: it takes a while, and makes tensors that are no part of a step.
+        import bitsandbytes_kernels
+
+        bitsandbytes_kernels.install()
     tracker = Tracker(kernels.WORKSPACE)
     done = {}
     with FakeTensorMode(allow_non_fake_inputs=True), torch.device("cuda"), tracker, \
             transformers_without_values(padding_mask):
+        if uses_bitsandbytes:
+            bitsandbytes_kernels.started_anew()
         model = build(config, cls, kind.weights, attention)
         model.train()
         for one in (model.config, getattr(model.config, "text_config", None)):
             if hasattr(one, "use_cache"):
                 one.use_cache = False              # as TrainingArguments has it
         params = sum(p.numel() for p in {id(p): p for p in model.parameters()}.values())
+        if kind.quant is not None:
+            import quantised
+
+            model = quantised.quantised(model, kind.quant, kind.autocast or kind.weights)
+            if kind.autocast is not None:
+                model = quantised.prepared_for_adapters(model, checkpointing)
         if checkpointing:
             model.gradient_checkpointing_enable()
         if kind.lora:
             if checkpointing:
                 model.enable_input_require_grads()
-            model = adapted(model, rank, lora_targets(model, targets), kind.raise_adapters)
+            model = adapted(model, rank, lora_targets(model, targets), kind.raise_adapters,
+                            None if kind.quant is None else kind.weights)
             model.train()
         trained = trainable_of(model)
         flat = flat_buckets(trained) if buckets else []
@@ -171,9 +186,10 @@ def one_case(path, batches, seq, attention, recipe, rank=16, targets="attn", che
         else:
             step.prepare()
         gc.collect()
+        quantisation = quantised.state_tensors(model) if kind.quant is not None else []
         always = dict(
             params=params, trainable=sum(p.numel() for p in trained),
-            weights=storage_bytes([*model.parameters(), *model.buffers()]),
+            weights=storage_bytes([*model.parameters(), *model.buffers(), *quantisation]),
             optim=storage_bytes(optimizers.state_tensors(step.optimizer)),
             grads=sum(rounded(p.numel() * p.element_size()) for p in trained),
             buckets=storage_bytes(flat), model_class=cls.__name__,

@@ -38,6 +38,11 @@ export function comparedRows(): Compared[] {
   const files = readdirSync(FOLDER)
     .filter((name) => name.endsWith(".jsonl"))
     .sort();
+  return rowsOf(files);
+}
+
+/** Every row of some tables. */
+export function rowsOf(files: readonly string[]): Compared[] {
   return files.flatMap((file) => (readRows(file) as AnyRow[]).map((row) => compared(file, row)));
 }
 

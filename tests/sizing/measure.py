@@ -2,13 +2,14 @@
 
 Usage: measure.py ORACLE.py CONFIGS.json OUT.jsonl [SEED [CASES_PER_CONFIG]]
        measure.py ORACLE.py CATALOGUE.jsonl OUT.jsonl [SEED [MODELS]]
-       measure.py ORACLE.py CATALOGUE.jsonl OUT.jsonl SEED decoders [MODEL_TYPE ...]
+       measure.py ORACLE.py CATALOGUE.jsonl OUT.jsonl SEED decoders|quant [MODEL_TYPE ...]
 
 ORACLE.py is the step measurer (PyTorch on fake tensors); CONFIGS.json holds configs by name. Configs are cut to a
 few layers, so that short-lived memory shows beside what adds up over layers, and changed at random (window,
 vocabulary, head counts, biases); a row lists its changes. From a catalogue ({id, config, params} a line), models
 drawn at random are measured as they are. With `decoders`, models of the catalogue (and CONFIGS.json beside OUT.jsonl)
-that are not dense are cut to a few layers and measured under every recipe at two lengths. Recipes and lengths are drawn at random too. Appends a JSON object a batch.
+that are not dense are cut to a few layers and measured under every recipe at two lengths; with `quant` these and all
+dense ones with quantised bases and 8-bit optimizer states, at one length. Recipes and lengths are drawn at random too. Appends a JSON object a batch.
 """
 import importlib.util, json, os, random, sys, tempfile, traceback
 
@@ -127,22 +128,46 @@ RECIPES = [
 ]
 
 
-def decoders(rng, catalogue, beside, only):
-    configs = {**json.load(open(beside)), **{r["id"]: r["config"] for r in map(json.loads, open(catalogue))}}
-    for name, changes in DECODERS:
+# Measured like the dense ones in other tables, and cut here.
+MORE_DENSE = [
+    ("google/gemma-2-2b", dict(num_hidden_layers=4, vocab_size=20000)),
+    ("google/gemma-3-270m", dict(num_hidden_layers=6, vocab_size=20000)),
+    ("microsoft/phi-2", dict(num_hidden_layers=3)),
+    ("EleutherAI/gpt-j-6b", dict(n_layer=3)),
+    ("zai-org/glm-4-9b-hf", dict(num_hidden_layers=3, vocab_size=20000)),
+    ("zai-org/GLM-4-9B-0414", dict(num_hidden_layers=3, vocab_size=20000)),
+    ("allenai/Olmo-3-1025-7B", dict(num_hidden_layers=4, vocab_size=20000, layer_types=["sliding_attention"] * 3 + ["full_attention"])),
+    ("LGAI-EXAONE/EXAONE-4.0-1.2B", dict(num_hidden_layers=4, vocab_size=20000, layer_types=["full_attention"] * 4)),
+    ("bigcode/starcoderbase-1b", dict(n_layer=3)),
+    ("baidu/ERNIE-4.5-0.3B-PT", dict(num_hidden_layers=4, vocab_size=20000)),
+    ("HuggingFaceTB/SmolLM3-3B", dict(num_hidden_layers=4, vocab_size=20000)),
+]
+# The same with a quantised base or an 8-bit optimizer, at one length.
+QUANT_RECIPES = [
+    dict(recipe="nf4", targets="attn"), dict(recipe="int8", targets="all-linear", checkpointing=True),
+    dict(recipe="amp-bf16", optimizer="adamw-8bit"),
+]
+
+
+def decoders(rng, catalogue, beside, only, models=DECODERS, recipes=RECIPES, lengths=2):
+    listed = {r["id"]: r["config"] for r in map(json.loads, open(catalogue))}
+    configs = {**json.load(open(beside)), **listed}
+    for name, changes in models:
         config = configs[name]
         if only and config["model_type"] not in only:
             continue
-        for recipe in RECIPES:
+        for recipe in recipes:
             if recipe.get("checkpointing") and config["model_type"] == "gemma4_text":
                 continue                           # keys and values that two layers keep are not sized
             if recipe.get("attention") == "flash" and config["model_type"] == "gpt_neo":
                 continue                           # it chooses its attention class when it is built, as eager
-            for seq in rng.sample([200, 512, 1001, 2048], 2):
-                lora = recipe["recipe"].startswith("lora")
+            for seq in rng.sample([200, 512, 1001, 2048], lengths):
+                lora = recipe["recipe"].startswith(("lora", "nf4", "int8"))
                 case = dict(
                     config=name, changes=changes, optimizer="fused", attention="sdpa", padding_mask=False,
                     checkpointing=False, lora_rank=16 if lora else None, targets=None, seq=seq)
+                if models is not DECODERS and name in listed:
+                    case["catalogue"] = True
                 yield {**config, **changes}, {**case, **recipe}
 
 
@@ -152,9 +177,11 @@ def main():
     rng = random.Random(int(sys.argv[4]) if len(sys.argv) > 4 else 1)
     import transformers.masking_utils as masking
     skip_mask = masking._ignore_causal_mask_sdpa       # the measurer replaces it for padded batches, for good
-    if sys.argv[5:6] == ["decoders"]:
+    if sys.argv[5:6] in (["decoders"], ["quant"]):
         beside = os.path.join(os.path.dirname(os.path.abspath(sys.argv[3])), "configs.json")
-        todo = decoders(rng, sys.argv[2], beside, sys.argv[6:])
+        dense = [(name, {"n_layer" if name.endswith("gpt2") else "num_hidden_layers": 4, **variants[0]}) for name, variants in FAMILIES]
+        more = (dense + MORE_DENSE + DECODERS, QUANT_RECIPES, 1) if sys.argv[5] == "quant" else ()
+        todo = decoders(rng, sys.argv[2], beside, sys.argv[6:], *more)
     else:
         todo = drawn(rng, sys.argv[2], int(sys.argv[5]) if len(sys.argv) > 5 else 12)
     for raw, case in todo:

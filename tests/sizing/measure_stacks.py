@@ -1,10 +1,11 @@
 """Measures training steps of encoders, encoder-decoders and models of images and sound, as rows like `measure.py`'s.
 
-Usage: measure_stacks.py ORACLE.py CATALOGUE.jsonl CONFIGS.json OUT.jsonl [SEED [CASES_PER_BASE [BASE_PREFIX]]]
+Usage: measure_stacks.py ORACLE.py CATALOGUE.jsonl CONFIGS.json OUT.jsonl [SEED [CASES_PER_BASE [BASE_PREFIX [quant]]]]
 
 ORACLE.py is the step measurer (PyTorch on fake tensors); CATALOGUE.jsonl holds configs ({id, config, params} a line),
 CONFIGS.json those of families that it lacks, by name. Configs are cut to a few layers and changed at random; a row
-lists its changes. With 0 cases a base, the catalogue's models of these families are measured as they are instead.
+lists its changes. With 0 cases a base, the catalogue's models of these families are measured as they are instead. With `quant` all recipes are quantised bases under
+LoRA, or 8-bit optimizer states.
 
 What the measurer does not know is stated here:
 - A bare model has no loss: the mean of its output, and of its pooled output where it has one, stands for one.
@@ -140,6 +141,7 @@ def towers(oracle):
 
 
 UNTIED = [False]
+QUANT = [False]
 
 
 def recipe_of(rng, base, lengths):
@@ -147,12 +149,15 @@ def recipe_of(rng, base, lengths):
     kind = base["model_type"]
     lora = rng.random() < 0.35 and kind not in NO_LORA
     recipe = rng.choice(["lora", "lora-bf16", "lora-fp32"]) if lora else rng.choice(["amp-bf16", "amp-bf16", "bf16", "fp32"])
+    if QUANT[0]:
+        lora = rng.random() < 0.8 and kind not in NO_LORA
+        recipe = rng.choice(["nf4", "nf4", "int8", "int8", "nf4-bf16", "int8-bf16"]) if lora else "amp-bf16"
     attentions = ["sdpa"] if kind in NO_KERNEL else ["sdpa", "sdpa", "eager"]
     if kind not in NO_FLASH and recipe != "fp32":
         attentions.append("flash")
     attention = rng.choice(attentions)
     return dict(
-        recipe=recipe, optimizer="fused" if rng.random() < 0.8 else "foreach", attention=attention,
+        recipe=recipe, optimizer="adamw-8bit" if QUANT[0] and not lora else "fused" if rng.random() < 0.8 else "foreach", attention=attention,
         padding_mask=attention != "flash" and kind not in NO_MASK and rng.random() < 0.3,
         checkpointing=kind not in NO_CHECKPOINTING and rng.random() < 0.3,
         lora_rank=rng.choice([8, 16, 64]) if lora else None, targets=rng.choice(["attn", "all-linear"]) if lora else None,
@@ -191,6 +196,7 @@ def main():
     out = open(sys.argv[4], "a")
     rng = random.Random(int(sys.argv[5]) if len(sys.argv) > 5 else 1)
     count = int(sys.argv[6]) if len(sys.argv) > 6 else 8
+    QUANT[0] = sys.argv[8:] == ["quant"]
     import transformers.masking_utils as masking
     names = ("_ignore_causal_mask_sdpa", "_ignore_bidirectional_mask_sdpa")
     skips = {name: getattr(masking, name) for name in names}

@@ -25,13 +25,15 @@ const FAMILIES = [
 const recipes: fc.Arbitrary<Recipe> = fc
   .record({
     precision: fc.constantFrom("amp-bf16", "bf16", "fp32"),
-    optimizer: fc.constantFrom("adamw", "adamw-foreach"),
+    optimizer: fc.constantFrom("adamw", "adamw-foreach", "adamw-8bit"),
+    quant: fc.constantFrom("none", "none", "nf4", "int8"),
     attention: fc.constantFrom(...ATTENTIONS),
     checkpointing: fc.constantFrom("none", "full"),
     loraRank: fc.option(fc.constantFrom(4, 16, 64), { nil: null }),
     loraTargets: fc.constantFrom("attention", "all-linear"),
     paddingMask: fc.boolean(),
   })
+  .map((part) => ({ ...part, quant: part.loraRank === null ? "none" : part.quant }))
   .map((part) => ({ ...DEFAULT_RECIPE, ...part }) as Recipe);
 
 const models = fc.record({
@@ -92,7 +94,13 @@ neverLess("one more sample", (m, r, t, s) => [m, r, t, s + 1]);
 neverLess("a longer sequence", (m, r, t, s) => [m, r, t + 8, s]);
 neverLess("one more layer", (m, r, t, s) => [{ ...m, layers: m.layers + 1 }, r, t, s]);
 neverLess("a bigger vocabulary", (m, r, t, s) => [{ ...m, vocab: m.vocab + 64 }, r, t, s]);
-neverLess("foreach AdamW over fused", (m, r, t, s) => [m, { ...r, optimizer: "adamw-foreach" }, t, s]);
+// 8-bit states of few numbers are in fp32, and so wider than those of 16-bit adapters.
+neverLess("foreach AdamW over fused", (m, r, t, s) => [
+  m,
+  r.optimizer === "adamw" ? { ...r, optimizer: "adamw-foreach" } : r,
+  t,
+  s,
+]);
 
 test("the same question has the same answer, and every figure is a finite number", () => {
   fc.assert(

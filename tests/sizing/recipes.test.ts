@@ -19,6 +19,7 @@ interface RecipeRow extends Omit<Row, "recipe" | "optimizer"> {
 const OPTIMIZERS: Readonly<Record<RecipeRow["optimizer"], Optimizer>> = {
   fused: "adamw",
   foreach: "adamw-foreach",
+  "adamw-8bit": "adamw-8bit",
   sgd: "sgd",
   "sgd-momentum": "sgd-momentum",
   adafactor: "adafactor",

@@ -34,13 +34,16 @@ export const DENSE: readonly FamilyReader[] = [
   granite,
 ];
 
+type Adapted = "lora" | "lora-bf16" | "lora-fp32";
+type QuantisedRecipe = `${"nf4" | "int8"}${"" | "-bf16" | "-fp16" | "-fp32"}`;
+
 /** A measured training step: one line of `peaks.jsonl` or `extra.jsonl`. */
 export interface Row {
   readonly config: string;
   readonly params: number;
   readonly trainable: number;
-  readonly recipe: "amp-bf16" | "bf16" | "fp32" | "lora" | "lora-bf16" | "lora-fp32";
-  readonly optimizer: "fused" | "foreach";
+  readonly recipe: "amp-bf16" | "bf16" | "fp32" | Adapted | QuantisedRecipe;
+  readonly optimizer: "fused" | "foreach" | "adamw-8bit";
   readonly attention: Recipe["attention"];
   readonly padding_mask: boolean;
   readonly checkpointing: boolean;
@@ -103,18 +106,17 @@ export function configOf(row: Row): Json {
 }
 
 export function recipeOf(row: Row): Recipe {
-  const precision =
-    row.recipe === "lora"
-      ? "amp-bf16"
-      : row.recipe === "lora-bf16"
-        ? "bf16"
-        : row.recipe === "lora-fp32"
-          ? "fp32"
-          : row.recipe;
+  const [base, own] = row.recipe.split("-") as [string, string | undefined];
+  const quant = base === "nf4" || base === "int8" ? base : "none";
+  // Under LoRA the name is of the base and what follows it of the precision.
+  const half = own === "fp16" ? "amp-fp16" : own === "bf16" || own === "fp32" ? own : "amp-bf16";
+  const precision = quant === "none" && base !== "lora" ? (row.recipe as Recipe["precision"]) : half;
   return {
     ...DEFAULT_RECIPE,
     precision,
-    optimizer: row.optimizer === "foreach" ? "adamw-foreach" : "adamw",
+    quant,
+    optimizer:
+      row.optimizer === "foreach" ? "adamw-foreach" : row.optimizer === "fused" ? "adamw" : row.optimizer,
     attention: row.attention,
     checkpointing: row.checkpointing ? "full" : "none",
     loraRank: row.lora_rank,

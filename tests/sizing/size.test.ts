@@ -19,9 +19,6 @@ function size(name: string, part: Partial<Recipe> = {}, tokens = 2048): Sizing {
 
 describe("recipes that this build does not size", () => {
   const cases: readonly (readonly [string, Partial<Recipe>])[] = [
-    ["Quantisation nf4", { quant: "nf4" }],
-    ["Quantisation int8", { quant: "int8" }],
-    ["Optimizer adamw-8bit", { optimizer: "adamw-8bit" }],
     ["Parallel mode zero1", { parallel: "zero1" }],
     ["Parallel mode zero2", { parallel: "zero2" }],
     ["Offloading (all)", { offload: "all" }],

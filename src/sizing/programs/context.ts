@@ -1,10 +1,18 @@
 import type { DecoderShape } from "../../model/types.ts";
 import type { Ops } from "../ops.ts";
+import type { Plan } from "../recipe.ts";
 import type { Leaf, Tensor } from "../tape.ts";
 
 /** The programs that few families need: evaluated at first use, and at once. */
 export function rare() {
   return require("./rare.ts") as typeof import("./rare.ts");
+}
+
+/** The quantiser of a plan that has one: evaluated at first use, and at once. */
+export function quantiserOf(plan: Plan): Quantiser | null {
+  if (plan.quantised === null) return null;
+  const { quantiser } = require("./quantised.ts") as typeof import("./quantised.ts");
+  return quantiser(plan.quantised, plan);
 }
 
 /** How a layer's attention is computed, once recipe, mask and window are known. */
@@ -20,6 +28,16 @@ export interface Adapter {
   readonly width: number;
 }
 
+/** Linear layers of a quantised base, as `quantised.ts` makes and runs them. */
+export interface Quantiser {
+  readonly biasWidth: number;
+  /** Turns a matrix into a quantised one of so many features out. */
+  readonly pack: (weight: Leaf, features: number) => void;
+  readonly project: (ops: Ops, x: Tensor, projection: Projection) => Tensor;
+  /** The gradients that the backward of a checkpointed layer's last projection makes before it needs a saved tensor. */
+  readonly beforeRecompute: (ops: Ops, projection: Projection) => Tensor;
+}
+
 /** What the programs of one model and recipe share. */
 export interface Context {
   readonly ops: Ops;
@@ -28,12 +46,15 @@ export interface Context {
   readonly weightWidth: number;
   /** Whether the base weights are trained. */
   readonly trainBase: boolean;
+  readonly quantiser: Quantiser | null;
+  /** The layer's last matrix is left whole where others are quantised. */
+  readonly outputWhole?: boolean;
   readonly attention: Adapter | null;
   readonly feedForward: Adapter | null;
 }
 
 /** What modules are made with. */
-export type Making = Pick<Context, "weightWidth" | "trainBase"> & {
+export type Making = Pick<Context, "weightWidth" | "trainBase" | "quantiser"> & {
   readonly ops: Ops;
   readonly shape: Pick<DecoderShape, "splitBiases">;
 };
@@ -45,6 +66,8 @@ export interface Projection {
   readonly features: number;
   /** The bias is an operation of its own (falcon), in the wider dtype of the two. */
   readonly splitBias: boolean;
+  /** Null: the weights are as wide as the base's. */
+  readonly quantiser: Quantiser | null;
   readonly adapter: {
     readonly down: Leaf;
     readonly up: Leaf;
@@ -61,11 +84,17 @@ export function projection(
   adapter: Adapter | null,
 ): Projection {
   const { ops, weightWidth, trainBase } = context;
+  const splitBias = context.shape.splitBiases ?? false;
+  // transformers quantises `nn.Linear` itself and no class made of it.
+  const quantiser = splitBias ? null : context.quantiser;
+  const weight = ops.leaf(inFeatures * features, weightWidth, trainBase, inFeatures + features);
+  quantiser?.pack(weight, features);
   return {
-    weight: ops.leaf(inFeatures * features, weightWidth, trainBase, inFeatures + features),
-    bias: bias ? ops.leaf(features, weightWidth, trainBase) : null,
+    weight,
+    bias: bias ? ops.leaf(features, quantiser?.biasWidth ?? weightWidth, trainBase) : null,
     features,
-    splitBias: context.shape.splitBiases ?? false,
+    splitBias,
+    quantiser,
     adapter:
       adapter === null
         ? null
@@ -79,11 +108,9 @@ export function projection(
 }
 
 /** A linear layer, with peft's LoRA path beside it: `base(x) + up(down(x)) * scaling`. */
-export function project(
-  ops: Ops,
-  x: Tensor,
-  { weight, bias, features, splitBias, adapter }: Projection,
-): Tensor {
+export function project(ops: Ops, x: Tensor, projection: Projection): Tensor {
+  const { weight, bias, features, splitBias, adapter, quantiser } = projection;
+  if (quantiser !== null) return quantiser.project(ops, x, projection);
   let base = ops.linear(x, weight, splitBias ? null : bias, features);
   if (splitBias && bias !== null) {
     const product = base;

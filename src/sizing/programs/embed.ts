@@ -13,8 +13,11 @@ export interface Embedding {
 
 export function embedding(context: Context): Embedding {
   const { ops, shape, weightWidth, trainBase } = context;
-  const made = (rows: number, columns: number) =>
-    ops.leaf(rows * columns, weightWidth, trainBase, rows + columns);
+  const made = (rows: number, columns: number) => {
+    const table = ops.leaf(rows * columns, weightWidth, trainBase, rows + columns);
+    table.isTable = true;
+    return table;
+  };
   return {
     table: made(shape.vocab, shape.embedWidth),
     positions: shape.positionRows > 0 ? made(shape.positionRows, shape.hidden) : null,

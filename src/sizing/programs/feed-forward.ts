@@ -26,7 +26,10 @@ export function feedForward(context: Context): FeedForward {
   const { ops, weightWidth, trainBase } = context;
   const scalar = () => ops.leaf(1, weightWidth, trainBase);
   const scalars = shape.activation === "xielu" ? [scalar(), scalar()] : NO_SCALARS;
-  return { shape, inputs, output: make(ffn, hidden), scalars };
+  const output = context.outputWhole
+    ? projection({ ...context, quantiser: null }, ffn, hidden, shape.bias.mlp, adapter)
+    : make(ffn, hidden);
+  return { shape, inputs, output, scalars };
 }
 
 export function forwardFeed(ops: Ops, x: Tensor, block: FeedForward): Tensor {

@@ -116,7 +116,7 @@ function parts(
   const { ordered } = block.attention;
   const inOrder = (t: Tensor) => (copies ? replaced(ops, t, (o) => ops.reordered(o)) : t);
   const laid = (t: Tensor) => (ordered ? replaced(ops, t, (o) => ops.copy(o)) : t);
-  const cached = (t: Tensor) => (caches ? replaced(ops, t, (o) => ops.copy(o)) : t);
+  const cached = (t: Tensor) => (caches ? replaced(ops, t, (o) => ops.throughCache(o)) : t);
   let q = apply(ops, x, inputs[0]!);
   if (ordered) q = replaced(ops, q, (t) => ops.scaled(t));
   q = laid(inOrder(q));

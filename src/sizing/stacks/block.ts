@@ -43,7 +43,8 @@ export function block(
     attentionNorm: traits.normed ? made() : null,
     cross: traits.crosses ? { attention: attentionModules(shop, shape, true), norm: made() } : null,
     inputs: mlp === "gated" ? [into(ffn), into(ffn)] : [into(mlp === "plain" ? ffn : 2 * ffn)],
-    output: linear(shop, ffn, hidden, biases.mlp),
+    // T5 asks that its last matrix stay whole.
+    output: linear(norm === "t5" ? { ...shop, quantiser: null } : shop, ffn, hidden, biases.mlp),
     norm: made(),
     scales: shape.layerScale ? [parameter(shop, hidden), parameter(shop, hidden)] : null,
     weightWidth: shop.weightWidth,

@@ -11,6 +11,7 @@ import {
   type Shop,
   type StackNormModule,
   stackNorm,
+  tableOf,
 } from "./modules.ts";
 import type { StackOps } from "./ops.ts";
 import { patches, required, sound } from "./signals.ts";
@@ -46,12 +47,12 @@ export function inputModules(shop: Shop, { input, block }: Stack, before: Leaf |
   switch (input.kind) {
     case "text": {
       const { width, projection } = input;
-      const table = input.sharesTable && before !== null ? before : matrix(shop, input.vocab, width);
+      const table = input.sharesTable && before !== null ? before : tableOf(shop, input.vocab, width);
       return {
         ...none,
         table,
-        positions: input.positions === null ? null : matrix(shop, input.positions.rows, width),
-        types: input.tokenTypes === 0 ? null : matrix(shop, input.tokenTypes, width),
+        positions: input.positions === null ? null : tableOf(shop, input.positions.rows, width),
+        types: input.tokenTypes === 0 ? null : tableOf(shop, input.tokenTypes, width),
         norm: normOf(input.norm, projection?.beforeNorm ? hidden : width),
         projection: projection === null ? null : linear(shop, width, hidden, projection.bias),
       };

@@ -1,6 +1,6 @@
 import type { StackBlock, StackNorm } from "../../model/stacks.ts";
 import { FP32, HALF } from "../ops.ts";
-import { type Adapter, type Projection, project, projection } from "../programs/context.ts";
+import { type Adapter, type Projection, project, projection, type Quantiser } from "../programs/context.ts";
 import { activate as activateUsual } from "../programs/feed-forward.ts";
 import { type Norm, norm, normalize } from "../programs/norms.ts";
 import type { Leaf, Tensor } from "../tape.ts";
@@ -13,6 +13,7 @@ export interface Shop {
   /** Bytes an element of the base weights. */
   readonly weightWidth: number;
   readonly trainBase: boolean;
+  readonly quantiser: Quantiser | null;
   readonly adapter: Adapter | null;
   /** Adapters on all linear layers, not on those of attention alone. */
   readonly everywhere: boolean;
@@ -29,7 +30,14 @@ export function parameter(
   return ops.leaf(count, weightWidth, trainBase, factored);
 }
 
-/** A table or matrix of so many rows. */
+/** An embedding's table of so many rows. */
+export function tableOf(shop: Shop, rows: number, width: number): Leaf {
+  const made = matrix(shop, rows, width);
+  made.isTable = true;
+  return made;
+}
+
+/** A matrix of so many rows. */
 export function matrix(shop: Shop, rows: number, width: number): Leaf {
   return parameter(shop, rows * width, rows + width);
 }

@@ -22,6 +22,27 @@ export class StackOps extends Ops {
     this.named = [];
   }
 
+  private inCache: { readonly tensor: Tensor; readonly times: number }[] = [];
+  /** Layers alike to the one that runs and that are not run themselves. */
+  unrun = 0;
+
+  /** A copy of keys or values that the cache of a decoder holds until the model has returned. */
+  throughCache(x: Tensor): Tensor {
+    const tensor = this.copy(x);
+    this.inCache.push({ tensor: this.alias(tensor), times: this.unrun });
+    return tensor;
+  }
+
+  /** The cache is let go, for layers that were not run too where nothing else holds what it does. */
+  cacheEnded(): void {
+    for (const { tensor, times } of this.inCache) {
+      const { fixed, per, refs } = tensor.storage;
+      if (refs === 1) this.shift("attention", -fixed * times, -per * times);
+      this.drop(tensor);
+    }
+    this.inCache = [];
+  }
+
   override linear(x: Tensor, weight: Leaf, bias: Leaf | null, features: number): Tensor {
     const inputs = weight.fixed / features;
     this.rows = x.per / inputs;

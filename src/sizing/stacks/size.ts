@@ -4,6 +4,7 @@ import type { StackModel } from "../../model/stacks.ts";
 import type { LocatedStructure } from "../../model/types.ts";
 import { assembled } from "../assemble.ts";
 import { momentsOf, withOneSample } from "../moments.ts";
+import { quantisedNotes, unmeasuredQuantised } from "../quantised.ts";
 import { planOf, unmeasured } from "../recipe.ts";
 import type { Sizing, Unsized } from "../types.ts";
 import { stackStep } from "./step.ts";
@@ -26,7 +27,7 @@ export function sizeStacks(
   const rows = positionsOf(stacks);
   if (rows !== null && seqLen > rows)
     cautions.push(`The model has ${rows} learned positions; ${seqLen} tokens do not run.`);
-  notes.push(...cautions);
+  notes.push(...cautions, ...quantisedNotes(sized, { experts: false, ownLinear: false }));
   const plan = planOf(sized);
   const tokens = context === null ? seqLen : Math.min(seqLen, context);
   const step = stackStep(stacks, plan, tokens, structure.params);
@@ -52,7 +53,11 @@ export function sizeStacks(
       seqLen,
       floorBytes,
       moments,
-      assumed: [...unmeasured(sized), ...unmeasuredWith(sized, stacks)],
+      assumed: [
+        ...unmeasured(sized),
+        ...unmeasuredWith(sized, stacks),
+        ...unmeasuredQuantised(sized, structure.family),
+      ],
       notes,
       cautions,
     }),

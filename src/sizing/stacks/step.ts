@@ -3,6 +3,7 @@ import { catcher } from "../checkpoint.ts";
 import { Envelope } from "../envelope.ts";
 import { Holdings } from "../holdings.ts";
 import { FP32 } from "../ops.ts";
+import { quantiserOf } from "../programs/context.ts";
 import type { Plan } from "../recipe.ts";
 import type { StepResult } from "../step.ts";
 import type { Node, Tensor } from "../tape.ts";
@@ -69,6 +70,7 @@ export function stackStep(
     ops,
     weightWidth: plan.weightWidth,
     trainBase: plan.trainBase,
+    quantiser: quantiserOf(plan),
     adapter: plan.adapter,
     everywhere: plan.adaptFeedForward,
   };
@@ -114,6 +116,7 @@ export function stackStep(
   );
   ops.dropAll(returned);
   ops.dropAll(handed);
+  ops.cacheEnded();
 
   ops.phase = "loss";
   ops.seed(loss, ops.tensor(1, 0, loss.width));
@@ -128,6 +131,7 @@ export function stackStep(
   ops.phase = "end-of-backward";
   ops.backward(begin);
   for (const { sink, ended } of kept.sinks) ops.drop(sink.grads[0] ?? null, ended);
+  ops.graphDies();
 
   // Clipping works in place.
   ops.phase = "optimizer-step";
@@ -146,6 +150,7 @@ export function stackStep(
     weightBytes: held.weightBytes,
     gradientBytes: held.trainableBytes,
     optimizerBytes: held.optimizerBytes(),
+    packed: { params: held.packedParams, bytes: held.packedBytes },
   };
 }
 
@@ -195,6 +200,7 @@ function forwardStack(
     for (let index = 0; index < blocks.length; index++) {
       const live = ops.snapshot();
       const casts = ops.castCount();
+      ops.unrun = index === 1 ? between : 0;
       stretches.push({ mark: ops.mark(), between: index === blocks.length - 2 ? between : 0 });
       const next = plan.checkpointing
         ? recomputedLater(ops, hidden, memory, blocks[index]!, own, around, hidden === out)

@@ -6,7 +6,7 @@ import type { Plan } from "../recipe.ts";
 import type { Leaf, Tensor } from "../tape.ts";
 import type { Around } from "./attention.ts";
 import { distanceIds } from "./disentangled.ts";
-import { matrix, normalized, type Shop, type StackNormModule, stackNorm } from "./modules.ts";
+import { matrix, normalized, type Shop, type StackNormModule, stackNorm, tableOf } from "./modules.ts";
 import type { StackOps } from "./ops.ts";
 import { forEachSample, lookedUp } from "./position-bias.ts";
 
@@ -23,7 +23,7 @@ export function sharedModules(shop: Shop, { block }: Stack): SharedModules {
   const { positionBias, disentangled } = block.attention;
   return {
     biasTable: positionBias === null ? null : matrix(shop, positionBias.buckets, block.heads),
-    distanceTable: disentangled === null ? null : matrix(shop, disentangled.rows, block.hidden),
+    distanceTable: disentangled === null ? null : tableOf(shop, disentangled.rows, block.hidden),
     distanceNorm: disentangled?.normed ? stackNorm(shop, "layer", block.hidden) : null,
   };
 }
