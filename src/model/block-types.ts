@@ -59,6 +59,17 @@ export interface DeltaNetShape {
   readonly fused: boolean;
 }
 
+/** A selective scan over the tokens (Mamba), by its fused kernel. */
+export interface ScanShape {
+  /** Channels, states a channel, and the rank of the time steps. */
+  readonly inner: number;
+  readonly state: number;
+  readonly rank: number;
+  readonly kernel: number;
+  readonly bias: boolean;
+  readonly convolutionBias: boolean;
+}
+
 /** Multi-head latent attention. Ranks are those of the latents, the rest is by head. */
 export interface LatentShape {
   /** null = queries come of the hidden state directly. */

@@ -9,7 +9,7 @@ export function normParams(norm: DecoderShape["norm"], width: number): number {
 /** Norms of a layer beside those on queries and keys. */
 export function normsPerLayer(placement: DecoderShape["normPlacement"]): number {
   if (placement === "sandwich") return 4;
-  return placement === "parallel-one" ? 1 : 2;
+  return placement === "parallel-one" || placement === "alone" ? 1 : 2;
 }
 
 /** Parameters of a norm on queries and keys; these never have a bias. */

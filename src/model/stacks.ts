@@ -1,4 +1,7 @@
+import type { PatchInput, SoundInput, StackNorm, TextInput } from "./stack-inputs.ts";
 import type { DecoderShape } from "./types.ts";
+
+export type { PatchInput, SoundInput, StackNorm, TextInput } from "./stack-inputs.ts";
 
 /**
  * Encoders, encoder-decoders and pairs of towers, as far as their training memory is concerned: what is fed to each
@@ -50,64 +53,8 @@ export interface StackRun {
   readonly window: number | null;
   /** A norm stands before attention (ModernBERT's first layer has none). */
   readonly normed: boolean;
-}
-
-/** LayerNorm with or without bias, or T5's, which scales only. */
-export type StackNorm = "layer" | "layer-no-bias" | "t5";
-
-export interface TextInput {
-  readonly kind: "text";
-  readonly vocab: number;
-  /** Width of the table. */
-  readonly width: number;
-  /** The table is that of the stack before. */
-  readonly sharesTable: boolean;
-  /** A learned table of positions, looked up once for the batch or for each sample. */
-  readonly positions: {
-    readonly rows: number;
-    readonly perSample: boolean;
-    /** Rows that no token gets (RoBERTa's and BART's first two). */
-    readonly reserved: number;
-  } | null;
-  /** Rows of a table of token types; 0 without one. */
-  readonly tokenTypes: number;
-  /** Multiplied by a number (BART). */
-  readonly scaled: boolean;
-  readonly norm: StackNorm | null;
-  /** Multiplied by the mask, padded or not (DeBERTa). */
-  readonly masked: boolean;
-  readonly dropout: boolean;
-  /** From the table's width to the layers'. */
-  readonly projection: { readonly bias: boolean; readonly beforeNorm: boolean } | null;
-  /** Most tokens that the stack takes; a longer sequence is cut. */
-  readonly longest: number | null;
-}
-
-/** An image cut into patches, with tokens of its own before them. */
-export interface PatchInput {
-  readonly kind: "patches";
-  readonly patches: number;
-  /** Values of a patch, all channels. */
-  readonly pixels: number;
-  /** Values of an image, all channels. */
-  readonly image: number;
-  readonly bias: boolean;
-  /** Class token and, without positions, registers. */
-  readonly classToken: boolean;
-  readonly registers: number;
-  /** A token for masked patches that no usual step needs. */
-  readonly maskToken: boolean;
-  readonly norm: StackNorm | null;
-  readonly dropout: boolean;
-}
-
-/** A spectrogram through two convolutions (Whisper). */
-export interface SoundInput {
-  readonly kind: "sound";
-  readonly mels: number;
-  /** Positions after the second convolution, which halves the frames; their table is not trained. */
-  readonly positions: number;
-  readonly dropout: boolean;
+  /** Attention is within blocks of so many tokens: tiles of an image, windows; absent = all see all. */
+  readonly chunk?: number;
 }
 
 export interface StackBlock {
@@ -145,8 +92,12 @@ export interface StackBlock {
 }
 
 export interface StackAttention {
-  /** One matrix for queries, keys and values, which are then rotated in fp32 (ModernBERT). */
-  readonly rotary: boolean;
+  /**
+   * One matrix for queries, keys and values, which are then rotated in fp32 (ModernBERT). `packed`: rows of all
+   * samples lie in one, are cut for attention and put together again (Qwen's towers). `complex`: three matrices, and a
+   * product of complex numbers (Llama 4's tower).
+   */
+  readonly rotary: boolean | "packed" | "complex";
   /** Queries are scaled, and all three put in order by head, before the kernel is called (Whisper). */
   readonly ordered: boolean;
   /** Softmax in eager attention is asked for in fp32 and cast back. */

@@ -1,13 +1,21 @@
-import type { DeltaNetShape, ExpertsShape, LatentShape, ShortConvolutionShape } from "./block-types.ts";
+import type {
+  DeltaNetShape,
+  ExpertsShape,
+  LatentShape,
+  ScanShape,
+  ShortConvolutionShape,
+} from "./block-types.ts";
 
 import type { GraphModel } from "./graph-types.ts";
 import type { StackModel } from "./stacks.ts";
+import type { Tower } from "./tower-types.ts";
 
 export type {
   DeltaNetShape,
   ExpertsShape,
   LatentShape,
   RouterShape,
+  ScanShape,
   ShortConvolutionShape,
 } from "./block-types.ts";
 
@@ -50,9 +58,17 @@ export interface DecoderShape {
     | "layer-lowered";
   /**
    * Where a layer's norms stand: before each block, after each block (`post`: on the block's output, olmo2;
-   * `post-residual`: on the sum with the residual, opt-350m), both, or one or two before a parallel pair.
+   * `post-residual`: on the sum with the residual, opt-350m), both, one or two before a parallel pair, or before the one
+   * block that a layer has (`alone`, mamba).
    */
-  readonly normPlacement: "pre" | "post" | "post-residual" | "sandwich" | "parallel-one" | "parallel-two";
+  readonly normPlacement:
+    | "pre"
+    | "post"
+    | "post-residual"
+    | "sandwich"
+    | "parallel-one"
+    | "parallel-two"
+    | "alone";
   readonly finalNorm: boolean;
   /** Norm on the embedding output (bloom). */
   readonly embedNorm: boolean;
@@ -100,8 +116,8 @@ export interface DecoderShape {
   readonly embeddingScaledInside?: boolean;
   /** Positions are looked up for each sample rather than once for the batch (opt). */
   readonly positionsPerSample?: boolean;
-  /** How a fused q, k, v is taken apart: one split (default), three slices (phi3), slice and index (falcon with shared keys), three selections (falcon without). */
-  readonly fusedSplit?: "split" | "slices" | "shared-index" | "select";
+  /** How a fused q, k, v is taken apart: one split (default), three slices (phi3), slice and two selections by key head, queries copied (`grouped`, internlm2), slice and index (falcon with shared keys), three selections (falcon without). */
+  readonly fusedSplit?: "split" | "slices" | "grouped" | "shared-index" | "select";
   /** Shared keys and values are copied to all query heads before attention (falcon's new architecture). */
   readonly sharedKeysExpanded?: boolean;
   /** Of two norms before a parallel pair, both run before either block (falcon's new architecture). */
@@ -157,6 +173,8 @@ export interface DecoderShape {
   readonly qkNormBare?: boolean;
   /** Queries and keys are rotated as complex numbers in fp32, token by token (llama4). */
   readonly rotaryComplex?: boolean;
+  /** Cosines and sines are those of each sample (the Qwen families with images). */
+  readonly rotaryPerSample?: boolean;
   /** Queries are multiplied by a number for each position, in fp32 (llama4's layers without positions). */
   readonly queryTuned?: boolean;
   /** A mixture of experts in the place of the feed-forward block. */
@@ -167,6 +185,10 @@ export interface DecoderShape {
   readonly convolution?: ShortConvolutionShape;
   /** Linear attention by the gated delta rule in the place of attention. */
   readonly delta?: DeltaNetShape;
+  /** A selective scan in the place of attention. */
+  readonly scan?: ScanShape;
+  /** The residual is fp32 whatever the weights are (mamba). */
+  readonly residualFull?: boolean;
   /** The query projection makes a gate for the attention's output beside the queries (qwen3_next). */
   readonly outputGate?: boolean;
 }
@@ -201,6 +223,8 @@ export interface Structure {
   readonly stacks?: StackModel;
   /** What is walked instead where the model is a traced or drawn graph. */
   readonly graph?: GraphModel;
+  /** What makes tokens for `decoder` of images. */
+  readonly tower?: Tower;
   /** Parameters outside `decoder` (a vision tower, experts beyond the dense width). */
   readonly paramsOutside: number;
   /** Longest sequence the model was made for; null when the config does not say. */

@@ -22,7 +22,7 @@ export class Arithmetic extends Tape {
     /** Whether the forward runs under autocast to a 16-bit type. */
     public autocast: boolean,
     /** The batch is one sample, so that heads of one sample are viewed where those of several are copied. */
-    readonly single = false,
+    public single = false,
   ) {
     super(envelope);
   }

@@ -14,6 +14,7 @@ export function catcher(): Node {
 function lastQuantised({ shape, feedForward }: Layer): Projection | null {
   const { normPlacement, dropout } = shape;
   if (dropout.residual || normPlacement === "sandwich" || normPlacement.startsWith("post")) return null;
+  if (feedForward === null) return null;
   return "output" in feedForward && feedForward.output.quantiser !== null ? feedForward.output : null;
 }
 

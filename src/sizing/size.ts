@@ -1,5 +1,6 @@
 import type { Recipe } from "../facts/types.ts";
 import { fail, ok, type Result } from "../lib/result.ts";
+import { fitTower } from "../model/tower-fit.ts";
 import type { DecoderShape, LocatedStructure } from "../model/types.ts";
 import { assembled } from "./assemble.ts";
 import { momentsOf, withOneSample } from "./moments.ts";
@@ -38,7 +39,7 @@ export function sizeStructure(
   }
   const notes = [...structure.notes];
   const cautions: string[] = [];
-  const { sized, note } = asSized(recipe, shape);
+  const { sized, note } = asSized(recipe, shape, structure.tower?.noFlash ?? false);
   if (note !== null) notes.push(note);
   if (shape.positionRows > 0 && structure.contextTokens !== null && seqLen > structure.contextTokens) {
     cautions.push(`The model has ${structure.contextTokens} learned positions; ${seqLen} tokens do not run.`);
@@ -47,14 +48,24 @@ export function sizeStructure(
   const quantisable = { experts: shape.experts !== undefined, ownLinear: shape.splitBiases ?? false };
   notes.push(...quantisedNotes(sized, quantisable));
   const plan = planOf(sized);
-  const step = trainingStep(shape, plan, seqLen, structure.paramsOutside);
+  const tower = structure.tower === undefined ? null : fitTower(structure.tower, seqLen);
+  if (tower !== null) {
+    notes.push(
+      `A sample is taken with one image ${tower.image}: ${tower.tokens} of its ${seqLen} tokens. Larger or further images need more, text alone needs less.`,
+    );
+  } else if (structure.tower !== undefined) {
+    notes.push(
+      `A sample of ${seqLen} tokens has no room for an image of ${structure.tower.tokens}; it is sized as text alone.`,
+    );
+  }
+  const step = trainingStep(shape, plan, seqLen, structure.paramsOutside, false, tower);
   const around = { shape, plan, tokens: seqLen };
   let moments = momentsOf(step, around);
   const floorBytes = Math.max(...moments.map((moment) => moment.fixedBytes));
   if (plan.implementation === "eager" && shape.fusedQkv) {
     moments = withOneSample(
       moments,
-      momentsOf(trainingStep(shape, plan, seqLen, structure.paramsOutside, true), around),
+      momentsOf(trainingStep(shape, plan, seqLen, structure.paramsOutside, true, tower), around),
     );
   }
   return ok(
@@ -79,7 +90,20 @@ export function sizeStructure(
 function asSized(
   recipe: Recipe,
   shape: DecoderShape,
+  noFlash: boolean,
 ): { readonly sized: Recipe; readonly note: string | null } {
+  if (shape.scan !== undefined && (recipe.attention !== "sdpa" || recipe.paddingMask)) {
+    return {
+      sized: { ...recipe, attention: "sdpa", paddingMask: false },
+      note: "The family has no attention, and a padding mask is a number a token.",
+    };
+  }
+  if (recipe.attention === "flash" && noFlash) {
+    return {
+      sized: { ...recipe, attention: shape.softcap.attention ? "eager" : "sdpa" },
+      note: "Flash attention has no place for image tokens that see each other both ways; the model is sized without it.",
+    };
+  }
   if (recipe.attention === "flash" && recipe.precision === "fp32" && recipe.loraRank === null) {
     return {
       sized: { ...recipe, attention: "sdpa" },
@@ -132,6 +156,9 @@ function unmeasuredWith(recipe: Recipe, shape: DecoderShape): string[] {
   }
   if (recipe.loraRank !== null && recipe.loraTargets === "all-linear" && shape.experts?.router.linear) {
     said.push("LoRA on all linear layers does not run with this family's router and was never measured.");
+  }
+  if (recipe.loraRank !== null && shape.scan !== undefined) {
+    said.push("LoRA of this family was never measured.");
   }
   if (recipe.checkpointing === "full" && shape.valueNorm) {
     said.push(

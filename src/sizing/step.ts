@@ -1,18 +1,19 @@
+import type { Tower } from "../model/tower-types.ts";
 import type { DecoderShape } from "../model/types.ts";
-import { catcher, checkpointedLayer } from "./checkpoint.ts";
+import { catcher } from "./checkpoint.ts";
 import { Envelope, type Peak } from "./envelope.ts";
 import { Holdings } from "./holdings.ts";
+import { forwardLayers, runsOf, towers } from "./layers.ts";
 import { rounded } from "./memory.ts";
 import { FP32, Ops } from "./ops.ts";
 import { replaced } from "./programs/attention.ts";
 import { type Context, project, projection, quantiserOf } from "./programs/context.ts";
 import { softCapped } from "./programs/eager.ts";
 import { embed, embedding } from "./programs/embed.ts";
-import { forwardLayer } from "./programs/layer.ts";
 import { norm, normalize } from "./programs/norms.ts";
-import { Masks, rotaryOf, type Surroundings } from "./programs/surroundings.ts";
+import { Masks, rotaryOf } from "./programs/surroundings.ts";
 import type { Plan } from "./recipe.ts";
-import { type Run, runsOf } from "./runs.ts";
+import type { Kept, Stretch } from "./stacks/run.ts";
 import type { Leaf, Tensor } from "./tape.ts";
 
 const INT64 = 8;
@@ -31,12 +32,6 @@ export interface StepResult {
   readonly packed?: { readonly params: number; readonly bytes: number };
 }
 
-/** Where a layer's nodes begin, and how many layers like it follow in its backward. */
-interface Stretch {
-  readonly mark: number;
-  readonly between: number;
-}
-
 /**
  * One training step of a decoder: forward, loss, backward, gradient clipping, optimizer step, as transformers
  * 5's Trainer runs it. Pure; well under a millisecond. `single` says that the batch is one sample.
@@ -47,13 +42,18 @@ export function trainingStep(
   tokens: number,
   paramsOutside: number,
   single = false,
+  tower: Tower | null = null,
 ): StepResult {
   const envelope = new Envelope();
-  const ops = new Ops(envelope, tokens, plan.autocast, single);
+  const ops =
+    tower === null
+      ? new Ops(envelope, tokens, plan.autocast, single)
+      : towers().towerOps(envelope, tokens, plan.autocast, single);
   ops.fp16 = plan.fp16;
-  const special = shape.experts ?? shape.latent ?? shape.delta ?? shape.convolution;
+  const special = shape.experts ?? shape.latent ?? shape.delta ?? shape.convolution ?? shape.scan;
   const written = shape.activation === "gelu-function" || shape.activation === "xielu";
   ops.exactRecompute =
+    tower !== null ||
     special !== undefined ||
     written ||
     plan.quantised !== null ||
@@ -73,29 +73,39 @@ export function trainingStep(
   const after = headModules(context, before.table);
   held.headTo = ops.leaves.length;
   held.count(0, 1);
-  const runs = runsOf(context, plan, held);
-  held.countOutside(paramsOutside);
+  const side = tower === null ? null : towers().builtTower(context, tower, plan, held);
+  const runs = runsOf(context, plan, held, tower?.deepstack?.after.length ?? 0);
+  const outside = paramsOutside - (side?.params ?? 0);
+  held.countOutside(outside);
   held.account();
   const { maskBufferRows: rows = 0 } = shape;
   if (rows > 0) ops.shift("weights", shape.layers * rounded(rows * rows), 0);
   // Token ids and labels, and the mask of a padded batch.
-  ops.shift("inputs", 0, (plan.paddingMask ? 3 : 2) * INT64 * tokens);
+  ops.shift("inputs", 0, (plan.paddingMask ? 3 : 2) * INT64 * tokens + (side?.fedBytes ?? 0));
 
   ops.phase = "forward";
   const begin = ops.mark();
   const sink = plan.adapter !== null && plan.checkpointing ? catcher() : null;
-  const { out: embedded, ended } = embed(context, before, sink);
-  const masks = new Masks(context, plan.implementation, plan.paddingMask, embedded);
+  const stretches: Stretch[] = [];
+  const kept: Kept = { sinks: [], cachedBetween: 0 };
+  const { out: words, ended } = embed(context, before, sink);
+  const seen = side?.run(words, stretches, kept) ?? null;
+  const embedded = seen?.embedded ?? words;
+  const told = tower?.masksText ?? false;
+  const masks = new Masks(context, plan.implementation, plan.paddingMask || told, embedded, told);
   const rotary = rotaryOf(context, embedded);
-  const { out, stretches, cachedBetween } = forwardLayers(context, plan, runs, embedded, rotary, masks);
+  const deep = seen?.deep ?? [];
+  const out = forwardLayers(context, plan, runs, embedded, rotary, masks, deep, stretches, kept);
   const tail = ops.mark();
   const hidden = forwardFinal(context, after, out);
   ops.drop(embedded);
+  if (seen !== null) ops.dropAll([...seen.names, ...deep]);
   masks.drop();
   if (rotary !== null) ops.drop(rotary.cos, rotary.sin);
 
   ops.phase = "end-of-forward";
-  const loss = lossOf(context, after, hidden, cachedBetween);
+  const loss = lossOf(context, after, hidden, kept.cachedBetween, seen?.returned ?? []);
+  seen?.forget();
 
   ops.phase = "loss";
   // The scaled loss, then the flag of an overflow.
@@ -112,18 +122,23 @@ export function trainingStep(
   ops.phase = "end-of-backward";
   ops.backward(begin);
   if (sink !== null) ops.drop(sink.grads[0] ?? null, ended);
+  for (const one of kept.sinks) ops.drop(one.sink.grads[0] ?? null, one.ended);
   ops.graphDies();
 
   // Clipping works in place.
   ops.phase = "optimizer-step";
-  if (plan.trainBase && !plan.accumulates) ops.shift("gradients", paramsOutside * plan.weightWidth, 0);
+  // What of a tower is not walked gets no gradient.
+  if (plan.trainBase && !plan.accumulates && tower === null)
+    ops.shift("gradients", paramsOutside * plan.weightWidth, 0);
   ops.shift("backward", held.updateBytes(), 0);
   const byKind = ops.snapshot();
-  for (let i = 1; i < byKind.length; i += 2) byKind[i] = 0;
   ops.offer();
+  // Images weigh so much that they tell beside the state; token ids do not.
+  const per = tower === null ? 0 : ops.per;
+  for (let i = 1; i < byKind.length; i += 2) if (per === 0) byKind[i] = 0;
   return {
     peaks: envelope.hull(),
-    optimizerStep: { fixed: ops.fixed, per: 0, phase: ops.phase, byKind },
+    optimizerStep: { fixed: ops.fixed, per, phase: ops.phase, byKind },
     params: held.params,
     trainable: held.trainable,
     weightBytes: held.weightBytes,
@@ -149,45 +164,15 @@ function headModules(context: Context, table: Leaf) {
 }
 type HeadModules = ReturnType<typeof headModules>;
 
-/** All layers; `embedded` is borrowed, since the model's own name for it lives on. */
-function forwardLayers(
-  { ops, shape }: Context,
-  plan: Plan,
-  runs: readonly Run[],
-  embedded: Tensor,
-  rotary: Surroundings["rotary"],
-  masks: Masks,
-): { readonly out: Tensor; readonly stretches: Stretch[]; readonly cachedBetween: number } {
-  const stretches: Stretch[] = [];
-  let cachedBetween = 0;
-  let hidden = ops.alias(embedded);
-  for (const { window, between, layers, pattern } of runs) {
-    const around: Surroundings = { rotary, ...masks.of(window) };
-    for (let index = 0; index < layers.length; index++) {
-      const one = layers[index]!;
-      const live = ops.snapshot();
-      const casts = ops.castCount();
-      stretches.push({ mark: ops.mark(), between: index === layers.length - 1 ? between : 0 });
-      const next = plan.checkpointing
-        ? checkpointedLayer(ops, hidden, one, around)
-        : forwardLayer(ops, hidden, one, around);
-      const excluded = ops.endLayer(shape.callsKernelDirectly ?? shape.probabilitiesOutlive ?? false);
-      ops.drop(hidden);
-      // An input that only the embedding's name keeps alive would have died in a later layer.
-      if (hidden.storage === embedded.storage && hidden.storage.refs === 1) excluded.push(next.storage);
-      hidden = next;
-      if (index !== pattern || between === 0) continue;
-      ops.repeat(live, between, excluded);
-      cachedBetween += ops.castsHeldByCache(casts) * between;
-    }
-  }
-  ops.endLayer(false);
-  return { out: hidden, stretches, cachedBetween };
-}
-
-function forwardFinal({ ops }: Context, { norm: final, projectOut }: HeadModules, out: Tensor): Tensor {
-  const normed =
+function forwardFinal(
+  { ops, shape, weightWidth }: Context,
+  { norm: final, projectOut }: HeadModules,
+  out: Tensor,
+): Tensor {
+  let normed =
     final === null ? out : replaced(ops, out, (t) => ops.within("norms", () => normalize(ops, t, final)));
+  // The head is handed what has the weights' own dtype.
+  if (shape.residualFull) normed = replaced(ops, normed, (t) => ops.cast(t, weightWidth));
   if (projectOut === null) return normed;
   return replaced(ops, normed, (t) => ops.within("head", () => project(ops, t, projectOut)));
 }
@@ -198,6 +183,7 @@ function lossOf(
   { head, bias }: HeadModules,
   hidden: Tensor,
   cachedBetween: number,
+  returned: readonly Tensor[],
 ): Tensor {
   return ops.within("head", () => {
     let logits = ops.linear(hidden, head, bias, shape.vocab);
@@ -209,7 +195,10 @@ function lossOf(
     ops.endAutocast();
     if (cachedBetween > 0) ops.shift("casts", -cachedBetween, 0);
     // Under autocast accelerate hands the outputs on in fp32; Trainer drops them before backward.
-    ops.drop(autocast ? ops.cast(logits, FP32) : ops.alias(logits), logits);
+    const all = [logits, ...returned];
+    const handed = all.map((t) => (autocast ? ops.cast(t, FP32) : ops.alias(t)));
+    ops.dropAll(handed);
+    ops.dropAll(all);
     return loss;
   });
 }

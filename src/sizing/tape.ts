@@ -211,6 +211,16 @@ export class Tape extends Memory {
     return this.nodes.length;
   }
 
+  /** Lets the nodes made between two marks go: what they lead to is no longer held, and no gradient came. */
+  forget(from: number, to: number): void {
+    for (let i = from; i < to; i++) {
+      const { saved, edges } = this.nodes[i]!;
+      this.letGo(saved);
+      for (const edge of edges) if (edge?.node?.leaf) edge.node.uses -= 1;
+      this.nodes[i] = { leaf: false, edges: [], saved: [], run: () => [], grads: [null], reached: false };
+    }
+  }
+
   /** Gives `grad` (owned) to the node of `tensor`. */
   seed(tensor: Tensor, grad: Value): void {
     if (this.needsGrad(tensor)) this.arrive(tensor, grad);

@@ -65,7 +65,11 @@ describe("a structure is whole", () => {
       const structure = structureOf(config);
       const { decoder, paramsOutside } = structure;
       // Where a shape tells more than the groups of a dense decoder, the step that is walked counts itself.
-      const special = decoder?.windows.some(({ differs }) => differs) || decoder?.experts || decoder?.latent;
+      const special =
+        decoder?.windows.some(({ differs }) => differs) ||
+        decoder?.experts ||
+        decoder?.latent ||
+        decoder?.scan;
       const inside =
         decoder === null
           ? 0

@@ -1,7 +1,8 @@
 """The model, its adapters and its inputs, from the classes that users train.
 
 Measured: weights and buffers as transformers 5.24 makes them of a config, adapters as peft 0.21 adds them, and inputs
-of full length: token ids with as many labels (an image or a sound where the model takes one).
+of full length: token ids with as many labels (an image or a sound where the model takes one, see `images` for those
+that take both).
 
 Not measured, and what stands for it: values do not exist, so weights stay uninitialised, samples are full and
 unpacked, and under `padding_mask` a mask of ones is taken for one that hides something. Experts get equal shares of
@@ -14,12 +15,14 @@ import guard  # noqa: F401  (before torch)
 import peft  # here, since some of its modules make tensors when they are imported, which are no part of a step
 import torch
 
+import images
 import kernels
+import standins
 
 # What "attn" adapts: the projections into and out of attention, under the names that families give them.
 ATTENTION_NAMES = [
     "q_proj", "k_proj", "v_proj", "o_proj", "qkv_proj", "query_key_value", "c_attn", "query", "key", "value", "out_proj",
-    "q", "k", "v", "o", "q_a_proj", "q_b_proj", "kv_a_proj_with_mqa", "kv_b_proj",
+    "wqkv", "wo", "q", "k", "v", "o", "q_a_proj", "q_b_proj", "kv_a_proj_with_mqa", "kv_b_proj",
 ]
 
 
@@ -30,6 +33,9 @@ def load_config(path):
 
     with open(path) as file:
         raw = {key: value for key, value in json.load(file).items() if not key.startswith("_")}
+    standing_in = standins.config_of(raw)
+    if standing_in is not None:
+        return standing_in
     config = CONFIG_MAPPING[raw["model_type"]].from_dict(raw)
     named = getattr(transformers, (raw.get("architectures") or [""])[0], None)
     return config, named or transformers.AutoModelForCausalLM._model_mapping[type(config)]
@@ -39,6 +45,8 @@ def family(cls, config):
     """What kind of inputs a class takes."""
     if config.model_type == "whisper":
         return "whisper"
+    if config.model_type in images.SUPPORTED and hasattr(config, "vision_config"):
+        return "text-and-image"
     for part, kind in [("ImageClassification", "image"), ("MaskedLM", "mlm"), ("SequenceClassification", "cls")]:
         if part in cls.__name__:
             return kind
@@ -50,6 +58,8 @@ def make_inputs(kind, config, batch, length, mask):
     def whole(*shape):
         return torch.zeros(*shape, dtype=torch.int64)
 
+    if kind == "text-and-image":
+        return images.inputs(config, batch, length, mask)
     if kind == "image":
         pixels = torch.zeros(batch, config.num_channels, config.image_size, config.image_size)
         return {"pixel_values": pixels, "labels": whole(batch)}
@@ -132,9 +142,9 @@ def _ties_only(self, *args, **kwargs):
 
 
 @contextlib.contextmanager
-def transformers_without_values(padding_mask):
-    """transformers for tensors without values: what it would read of them is answered as the module says. Functions
-    that the caller replaced beforehand stay as they are."""
+def transformers_without_values(padding_mask, more=()):
+    """transformers for tensors without values: what it would read of them is answered as the module says, and by `more`.
+    Functions that the caller replaced beforehand stay as they are."""
     import transformers.integrations.moe as moe
     import transformers.masking_utils as masking
     from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
@@ -152,6 +162,7 @@ def transformers_without_values(padding_mask):
         # a frozen expert too much (LoRA on a base in fp32 or fp16).
         (moe, "_can_use_grouped_mm", lambda x, weight, offsets: weight.dtype == torch.bfloat16),
     ]
+    changes += more
     if padding_mask:
         changes.append((masking, "_ignore_causal_mask_sdpa", lambda *args, **kwargs: False))
     before = [(owner, name, getattr(owner, name)) for owner, name, _ in changes]

@@ -27,8 +27,11 @@ import guard  # noqa: E402,F401  (before torch)
 import torch  # noqa: E402
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 
+import images  # noqa: E402
 import kernels  # noqa: E402
 import optimizers  # noqa: E402
+import scans  # noqa: E402
+import standins  # noqa: E402
 from model import (adapted, build, family, load_config, lora_targets, make_inputs, trainable_of,  # noqa: E402
                    transformers_without_values)
 from recipe import named  # noqa: E402
@@ -142,10 +145,12 @@ def one_case(path, batches, seq, attention, recipe, rank=16, targets="attn", che
         import bitsandbytes_kernels
 
         bitsandbytes_kernels.install()
+    inputs_kind = family(cls, config)
+    changes = images.changes(config, seq) if inputs_kind == "text-and-image" else standins.changes(config) + scans.changes(config)
     tracker = Tracker(kernels.WORKSPACE)
     done = {}
     with FakeTensorMode(allow_non_fake_inputs=True), torch.device("cuda"), tracker, \
-            transformers_without_values(padding_mask):
+            transformers_without_values(padding_mask, changes):
         if uses_bitsandbytes:
             bitsandbytes_kernels.started_anew()
         model = build(config, cls, kind.weights, attention)
@@ -173,13 +178,12 @@ def one_case(path, batches, seq, attention, recipe, rank=16, targets="attn", che
         prepared(model, kind)
         step = Step(tracker, model, trained, optimizers.made(optimizer, model, trained),
                     torch.amp.GradScaler("cuda") if kind.scales_loss else None, accumulation, clip)
-        inputs_kind = family(cls, config)
 
         def inputs_of(batch):
             inputs = make_inputs(inputs_kind, config, batch, seq, padding_mask)
             if kind.weights == torch.float32:
                 return inputs
-            return {k: v.to(kind.weights) if v.is_floating_point() else v for k, v in inputs.items()}
+            return {k: v.to(kind.weights) if images.fed(v) and v.is_floating_point() else v for k, v in inputs.items()}
 
         if real_first_step:
             step.run(inputs_of(1))

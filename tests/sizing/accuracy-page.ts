@@ -11,8 +11,10 @@ import { peakBytes } from "../../src/sizing/peak.ts";
 import { DEFAULT_RECIPE } from "../../src/sizing/recipe.ts";
 import { sizeStructure } from "../../src/sizing/size.ts";
 import { MEASURED_FACTOR, MEASURED_GB_PER_CARD } from "../../src/verdict/fit.ts";
-import { type Compared, comparedRows, type Json, namedConfig } from "./accuracy-rows.ts";
+import { assumedRows, type Compared, comparedRows, type Json, namedConfig } from "./accuracy-rows.ts";
 import { located } from "./rows.ts";
+
+const ASSUMED_ROWS = assumedRows();
 
 interface Job {
   readonly model: string;
@@ -202,13 +204,14 @@ function assumedSection(): string[] {
       ? []
       : [
           ...table(
-            ["family", "models", "assumed", "no size", "what the verdict says"],
+            ["family", "models", "assumed", "no size", "what the verdict says", "error where measured"],
             open.map(([family, own]) => [
               family === "" ? "(none named)" : family,
               String(own.models),
               String(own.assumed),
               String(own.unsized),
               saidOf([...own.said]),
+              assumedError(family),
             ]),
           ),
           "",
@@ -216,6 +219,15 @@ function assumedSection(): string[] {
     `Nothing assumed (models): ${closed.map(([family, { models }]) => `${family} (${models})`).join(", ")}.`,
     "",
   ];
+}
+
+/** How far the steps of a family are off of which something is assumed, and how they were run. */
+function assumedError(family: string): string {
+  const rows = ASSUMED_ROWS.filter((row) => row.family === family && row.error !== null);
+  if (rows.length === 0) return "-";
+  const errors = rows.map(({ error }) => error!);
+  const [least, most] = [percent(Math.min(...errors)), percent(Math.max(...errors))];
+  return `${least === most ? least : `${least} to ${most}`} (${[...new Set(rows.map(({ how }) => how))].join(", ")})`;
 }
 
 /** At most three sentences; families of many models repeat themselves. */

@@ -46,6 +46,15 @@ export function rowsOf(files: readonly string[]): Compared[] {
   return files.flatMap((file) => (readRows(file) as AnyRow[]).map((row) => compared(file, row)));
 }
 
+/** Steps of families of which something is assumed, with how they were measured: told, and in no table of errors. */
+export function assumedRows(): (Compared & { readonly how: string })[] {
+  const file = "assumed/rows.jsonl";
+  return (readRows(file) as (AnyRow & { readonly how: string })[]).map((row) => ({
+    ...compared(file, row),
+    how: row.how,
+  }));
+}
+
 function compared(file: string, row: AnyRow): Compared {
   const config = configOf(row);
   const recipe = anyRecipeOf(row);

@@ -116,6 +116,11 @@ DECODERS = [
     ("Qwen/Qwen3-Next-80B-A3B-Instruct", dict(num_hidden_layers=4, num_experts=64)),
     ("Qwen/Qwen3.5-0.8B (text)", dict(num_hidden_layers=4, layer_types=["linear_attention"] * 3 + ["full_attention"])),
     ("Qwen/Qwen3.5-35B-A3B (text)", dict(num_hidden_layers=4, num_experts=32, layer_types=["linear_attention"] * 3 + ["full_attention"])),
+    ("state-spaces/mamba-370m-hf", dict(num_hidden_layers=4)),
+    ("state-spaces/mamba-1.4b-hf", dict(num_hidden_layers=5, vocab_size=8000, state_size=32, use_bias=True)),
+    ("state-spaces/mamba-790m-hf", dict(num_hidden_layers=3, residual_in_fp32=False, use_conv_bias=False, conv_kernel=3, time_step_rank=16)),
+    ("internlm/internlm2-chat-7b", dict(num_hidden_layers=3)),
+    ("internlm/internlm3-8b-instruct", dict(num_hidden_layers=3, vocab_size=32000)),
     ("meta-llama/Llama-4-Scout-17B-16E-Instruct (text)", dict(num_hidden_layers=4, num_local_experts=4, attention_chunk_size=1024)),
 ]
 # Of a decoder, each of these at two lengths.
@@ -161,6 +166,10 @@ def decoders(rng, catalogue, beside, only, models=DECODERS, recipes=RECIPES, len
                 continue                           # keys and values that two layers keep are not sized
             if recipe.get("attention") == "flash" and config["model_type"] == "gpt_neo":
                 continue                           # it chooses its attention class when it is built, as eager
+            if config["model_type"] == "mamba" and (
+                    recipe["recipe"].startswith(("lora", "nf4", "int8")) or recipe.get("attention")
+                    or recipe.get("padding_mask")):
+                continue                           # it has no attention, and its kernel reads weights past adapters
             for seq in rng.sample([200, 512, 1001, 2048], lengths):
                 lora = recipe["recipe"].startswith(("lora", "nf4", "int8"))
                 case = dict(

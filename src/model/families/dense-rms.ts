@@ -67,15 +67,23 @@ export const seedOss = dense({
   }),
 });
 
-/** InternLM 1 to 3 are remote code with llama's shape: `wqkv` is q, k and v in one matrix. */
+/**
+ * InternLM 1 to 3 are remote code with llama's layers; the second's `wqkv` is q, k and v in one matrix, by key head.
+ * Measured on llama's classes with that attention.
+ */
 export const internlm = dense({
   types: ["internlm", "internlm2", "internlm3"],
+  measured: () => true,
   defaults: { hidden: 4096, layers: 32, vocab: 92544, ffn: 11008, heads: 32, ...MHA, tied: false },
   traits: (config) => {
+    const second = config.text("model_type", "") === "internlm2";
     const third = config.text("model_type", "") === "internlm3";
     const bias = config.flag("bias", config.text("model_type", "") === "internlm");
     const qkv = third ? config.flag("qkv_bias", false) : bias;
-    return { bias: { qkv, out: bias, mlp: third && bias, head: false } };
+    return {
+      bias: { qkv, out: bias, mlp: third && bias, head: false },
+      ...(second ? { fusedQkv: true, fusedSplit: "grouped" as const } : {}),
+    };
   },
 });
 
@@ -202,8 +210,8 @@ const QWEN2_VL = { hidden: 8192, layers: 80, vocab: 152064, ffn: 29568, heads: 6
 export const qwen2VlText = dense({
   types: ["qwen2_vl_text", "qwen2_5_vl_text"],
   defaults: { ...QWEN2_VL, kvHeads: 8, headDim: "split", tied: false, windowOff: true },
-  traits: () => ({ bias: { ...NO_BIAS, qkv: true } }),
-  nearest: "qwen2",
+  measured: () => true,
+  traits: () => ({ bias: { ...NO_BIAS, qkv: true }, rotaryPerSample: true }),
 });
 
 export const qwen3VlText = dense({
@@ -218,8 +226,8 @@ export const qwen3VlText = dense({
     headDim: 128,
     tied: false,
   },
-  traits: (config) => ({ qkNorm: "per-head", bias: attentionBias(config) }),
-  nearest: "qwen3",
+  measured: () => true,
+  traits: (config) => ({ qkNorm: "per-head", bias: attentionBias(config), rotaryPerSample: true }),
 });
 
 /** Dense decoders with RMS norms (and OLMo, whose norms have no weights). */

@@ -1,5 +1,5 @@
 import type { ConfigReader } from "../config.ts";
-import type { FamilyReader } from "../family.ts";
+import { countParams, type FamilyReader } from "../family.ts";
 import { linear } from "../parts.ts";
 import type { DecoderShape, ParamGroup } from "../types.ts";
 import { headed, nearest, partsStructure } from "./base.ts";
@@ -68,6 +68,9 @@ const RECURRENT = [
   "a layer walked as a feed-forward block; the scan's states are not counted",
 ];
 
+const KERNEL =
+  "sized with the fused kernel of the packages mamba_ssm and causal_conv1d, from what its code keeps; without them a loop goes from token to token and needs far more";
+
 /** Mamba and Falcon-Mamba (`modeling_mamba.py`); falcon_mamba checkpoints say themselves that they are untied. */
 export const mamba: FamilyReader = {
   types: ["mamba", "falcon_mamba"],
@@ -100,9 +103,26 @@ export const mamba: FamilyReader = {
       { name: "output head", count: tiedHead ? 0 : vocab * hidden },
       ...head.outside,
     ];
-    return partsStructure(config.text("model_type", "mamba"), groups, head.shape, {
-      assumed: RECURRENT,
-      notes: head.notes,
+    const family = config.text("model_type", "mamba");
+    // Falcon-Mamba's kernel norms what it projects, and what it keeps of that was never measured.
+    if (family !== "mamba" || config.text("hidden_act", "silu") !== "silu")
+      return partsStructure(family, groups, head.shape, { assumed: RECURRENT, notes: head.notes });
+    const walked: DecoderShape = {
+      ...head.shape,
+      normPlacement: "alone",
+      residualFull: config.flag("residual_in_fp32", true),
+      scan: {
+        inner: width,
+        state,
+        rank,
+        kernel,
+        bias,
+        convolutionBias: config.flag("use_conv_bias", true),
+      },
+    };
+    return partsStructure(family, groups, walked, {
+      paramsOutside: countParams(head.outside),
+      notes: [...head.notes, KERNEL],
     });
   },
 };

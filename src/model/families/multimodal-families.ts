@@ -1,8 +1,10 @@
 import type { FamilyReader } from "../family.ts";
 import { linear } from "../parts.ts";
+import { gemma3Tower, idefics3Tower, llama4Tower, llavaTower, paligemmaTower } from "./image-towers.ts";
 import { mllama } from "./mllama.ts";
 import { type Lookup, type Multimodal, multimodal, NONE } from "./multimodal.ts";
 import { featureLayers, llavaBeside, perceiver, qwenBeside, towerOf, width } from "./projectors.ts";
+import { qwenTower } from "./qwen-towers.ts";
 import {
   gemma4Vision,
   ideficsVision,
@@ -13,9 +15,20 @@ import {
   siglipVision,
 } from "./towers.ts";
 
+/** Positions on three axes are made for each sample. */
+const PER_SAMPLE = { rotaryPerSample: true } as const;
+
 const FAMILIES: readonly Multimodal[] = [
-  { types: ["llava"], text: "llama", tied: false, tiedByEither: true, beside: llavaBeside(false) },
-  { types: ["llava_next", "llava_next_video"], text: "llama", tied: false, beside: llavaBeside(true) },
+  {
+    types: ["llava"],
+    text: "llama",
+    tied: false,
+    tiedByEither: true,
+    tower: llavaTower(false),
+    beside: llavaBeside(false),
+  },
+  { types: ["llava_next"], text: "llama", tied: false, tower: llavaTower(true), beside: llavaBeside(true) },
+  { types: ["llava_next_video"], text: "llama", tied: false, beside: llavaBeside(true) },
   {
     types: ["llava_onevision"],
     text: "qwen2",
@@ -27,6 +40,7 @@ const FAMILIES: readonly Multimodal[] = [
     types: ["gemma3"],
     text: "gemma3_text",
     tied: true,
+    tower: gemma3Tower,
     beside: ({ vision, structure }) => {
       const hidden = vision.size("hidden_size", 768);
       return [
@@ -39,6 +53,7 @@ const FAMILIES: readonly Multimodal[] = [
     types: ["paligemma"],
     text: "gemma",
     tied: true,
+    tower: paligemmaTower,
     beside: ({ config, vision }) => {
       const hidden = vision.size("hidden_size", 768);
       return [
@@ -52,6 +67,8 @@ const FAMILIES: readonly Multimodal[] = [
     text: "qwen2_vl_text",
     tied: false,
     tiedByEither: true,
+    tower: qwenTower("qwen2"),
+    decoder: PER_SAMPLE,
     beside: qwenBeside(qwen2Vision),
   },
   {
@@ -59,36 +76,47 @@ const FAMILIES: readonly Multimodal[] = [
     text: "qwen2_5_vl_text",
     tied: false,
     tiedByEither: true,
+    tower: qwenTower("qwen2_5"),
+    decoder: PER_SAMPLE,
     beside: qwenBeside(qwen25Vision),
   },
   {
     types: ["qwen3_vl"],
     text: "qwen3_vl_text",
     tied: false,
+    tower: qwenTower("qwen3"),
+    decoder: PER_SAMPLE,
     beside: qwenBeside((vision) => qwen3Vision(vision, 3)),
   },
   {
     types: ["qwen3_vl_moe"],
     text: "qwen3_vl_moe_text",
     tied: false,
+    tower: qwenTower("qwen3"),
+    decoder: PER_SAMPLE,
     beside: qwenBeside((vision) => qwen3Vision(vision, 3)),
   },
   {
     types: ["qwen3_5"],
     text: "qwen3_5_text",
     tied: false,
+    tower: qwenTower("qwen3_5"),
+    decoder: PER_SAMPLE,
     beside: qwenBeside((vision) => qwen3Vision(vision, 0)),
   },
   {
     types: ["qwen3_5_moe"],
     text: "qwen3_5_moe_text",
     tied: false,
+    tower: qwenTower("qwen3_5"),
+    decoder: PER_SAMPLE,
     beside: qwenBeside((vision) => qwen3Vision(vision, 0)),
   },
   {
     types: ["idefics3", "smolvlm"],
     text: "llama",
     tied: false,
+    tower: idefics3Tower,
     beside: ({ config, vision, structure }) => {
       const joined = vision.size("hidden_size", 1152) * config.size("scale_factor", 2) ** 2;
       return [
@@ -139,6 +167,7 @@ const FAMILIES: readonly Multimodal[] = [
     types: ["llama4"],
     text: "llama4_text",
     tied: false,
+    tower: llama4Tower,
     beside: ({ vision, structure }) => [
       { name: "vision tower and adapter", count: llama4Vision(vision) },
       { name: "projector", count: vision.size("vision_output_dim", 7680) * width(structure) },

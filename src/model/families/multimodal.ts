@@ -1,6 +1,7 @@
 import { ConfigReader } from "../config.ts";
 import { countParams, type FamilyReader } from "../family.ts";
-import type { ParamGroup, Structure } from "../types.ts";
+import type { DecoderShape, ParamGroup, Structure } from "../types.ts";
+import type { TowerReader } from "./image-towers.ts";
 
 /** Finds the reader of a text section's `model_type`. */
 export type Lookup = (type: string) => FamilyReader | null;
@@ -18,6 +19,10 @@ export interface Multimodal {
   readonly tied: boolean;
   /** Tied where either level says so: older files of these families wrote it in the text section alone. */
   readonly tiedByEither?: boolean;
+  /** The tower as it is walked; without one its activations are not counted, and that is said. */
+  readonly tower?: TowerReader;
+  /** In what the decoder differs where it stands beside a tower. */
+  readonly decoder?: Partial<DecoderShape>;
   /** What stands beside the text model. */
   readonly beside: (parts: {
     readonly config: ConfigReader;
@@ -59,14 +64,21 @@ export function multimodal(family: Multimodal, lookup: Lookup): FamilyReader {
       const vision = config.only("vision_config") ?? NONE;
       const beside = family.beside({ config, text, vision, structure });
       const count = countParams(beside);
+      const { decoder } = structure;
+      const tower =
+        decoder === null
+          ? null
+          : (family.tower?.({ config, vision, text, textWidth: decoder.hidden }) ?? null);
       return {
         ...structure,
+        ...(tower === null ? {} : { tower }),
+        decoder: decoder === null ? null : { ...decoder, ...family.decoder },
         family: config.text("model_type", family.types[0] ?? ""),
         params: structure.params + count,
         activeParams: structure.activeParams + count,
         groups: [...structure.groups, ...beside.filter((group) => group.count > 0)],
         paramsOutside: structure.paramsOutside + count,
-        assumed: [...structure.assumed, TOWER],
+        assumed: tower === null ? [...structure.assumed, TOWER] : structure.assumed,
         notes:
           reader?.types.includes(type) === true
             ? structure.notes

@@ -209,6 +209,11 @@ function fusedParts(ops: Ops, x: Tensor, layer: Attention, rotary: Rotary | null
     ];
     return { query, key, value, held: fused, gate: null, tokenMajor: true };
   }
+  if (shape.fusedSplit === "grouped") {
+    const query = replaced(ops, sliced(ops, fused, fractions[0]!), (t) => ops.copy(t));
+    const [key, value] = [sliced(ops, fused, fractions[1]!), sliced(ops, fused, fractions[2]!)];
+    return { query, key, value, held: fused, gate: null, tokenMajor: true };
+  }
   if (shape.fusedSplit === "shared-index") return sharedParts(ops, fused, shape);
   // One split: gradients are concatenated; by head where the split ran on a transposed view (gpt_neox).
   const whole = rotary === null ? ops.alias(fused) : ops.reordered(fused);

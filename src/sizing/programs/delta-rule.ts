@@ -28,6 +28,9 @@ export function deltaRule(
   const times = valueHeads / keyHeads;
   const chunks = Math.ceil(ops.tokens / CHUNK);
   const rows = valueHeads * chunks * CHUNK;
+  // What is fp32 already and needs no padding stays ordered by token, and batched products copy it into order by head.
+  const byToken = query.width === FP32 && ops.tokens % CHUNK === 0;
+  const inOrder = (t: Tensor) => (byToken ? ops.copy(t) : ops.alias(t));
   const manyQueries = repeated(ops, query, times);
   const manyKeys = repeated(ops, key, times);
   const [q32, k32, v32] = [raised(ops, manyQueries), raised(ops, manyKeys), raised(ops, value)];
@@ -49,8 +52,13 @@ export function deltaRule(
   const keyBeta = ops.product(k0, b0);
   const sums = ops.copy(g0);
   const pairs = pairwiseDecay(ops, sums, rows);
-  const weighted = (a: Tensor, b: Tensor) =>
-    replaced(ops, ops.batched(a, b, rows * CHUNK), (t) => ops.product(pairs, t));
+  const product = (a: Tensor, b: Tensor) => {
+    const [left, right] = [inOrder(a), inOrder(b)];
+    const out = ops.batched(left, right, rows * CHUNK);
+    ops.drop(left, right);
+    return out;
+  };
+  const weighted = (a: Tensor, b: Tensor) => replaced(ops, product(a, b), (t) => ops.product(pairs, t));
   const system = weighted(keyBeta, k0);
   const within = weighted(q0, k0);
   const grown = exponential(ops, sums);
@@ -72,7 +80,8 @@ export function deltaRule(
   for (let index = 0; index < chunks - alike; index++) {
     const before = ops.snapshot();
     const of = (t: Tensor) => chunkOf(ops, t, chunks);
-    const [values, read, queries, inner, keys] = [of(newValues), of(readKeys), of(q), of(within), of(k)];
+    const [values, read, inner] = [of(newValues), of(readKeys), of(within)];
+    const [queries, keys] = [replaced(ops, of(q), inOrder), replaced(ops, of(k), inOrder)];
     const predicted = ops.batched(read, state, values.per);
     const next = ops.record(ops.like(values), [values, predicted], [], (grad) => [
       ops.view(grad, 0, grad.per),
@@ -125,9 +134,9 @@ function standingFor(ops: Ops, state: Tensor, before: readonly number[], times: 
   });
 }
 
-/** fp32 and contiguous by head: a copy whatever it was. */
+/** In fp32: what is fp32 already stays the view that it is, whatever order was asked for. */
 function raised(ops: Ops, x: Tensor): Tensor {
-  return x.width === FP32 ? ops.copy(x) : ops.cast(x, FP32);
+  return ops.cast(x, FP32);
 }
 
 /** `x * rsqrt(sum(x * x))` over the features of a head. */

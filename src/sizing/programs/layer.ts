@@ -1,5 +1,5 @@
 import type { DecoderShape } from "../../model/types.ts";
-import type { Ops } from "../ops.ts";
+import { FP32, type Ops } from "../ops.ts";
 import type { Tensor } from "../tape.ts";
 import { type Attention, attend, attention, replaced } from "./attention.ts";
 import type { Beside } from "./beside.ts";
@@ -14,30 +14,33 @@ import type { Surroundings } from "./surroundings.ts";
 export interface Layer {
   readonly shape: DecoderShape;
   readonly attention: Attention | Mixer;
-  readonly feedForward: FeedForward | Experts | Beside;
+  readonly feedForward: FeedForward | Experts | Beside | null;
   readonly norms: readonly Norm[];
+  readonly weightWidth: number;
 }
 
 export function layer(context: Context, norms: number): Layer {
   const { shape } = context;
-  const usual = !(shape.latent ?? shape.convolution ?? shape.delta);
+  const usual = !(shape.latent ?? shape.convolution ?? shape.delta ?? shape.scan);
   const block = usual ? attention(context) : rare().mixer(context);
   const mlp =
-    shape.experts === undefined
-      ? feedForward(context)
-      : shape.experts.beside
-        ? rare().beside(context)
-        : rare().experts(context);
+    shape.normPlacement === "alone"
+      ? null
+      : shape.experts === undefined
+        ? feedForward(context)
+        : shape.experts.beside
+          ? rare().beside(context)
+          : rare().experts(context);
   const made: Norm[] = [];
   while (made.length < norms) made.push(norm(context, shape.norm, shape.hidden));
-  return { shape, attention: block, feedForward: mlp, norms: made };
+  return { shape, attention: block, feedForward: mlp, norms: made, weightWidth: context.weightWidth };
 }
 
 /** One decoder layer: `x` is borrowed, the result owned. */
 export function forwardLayer(
   ops: Ops,
   x: Tensor,
-  { shape, attention: block, feedForward: mlp, norms }: Layer,
+  { shape, attention: block, feedForward: mlp, norms, weightWidth }: Layer,
   around: Surroundings,
 ): Tensor {
   const normed = (t: Tensor, index: number) => ops.within("norms", () => normalize(ops, t, norms[index]!));
@@ -51,11 +54,13 @@ export function forwardLayer(
   };
   const fed = (t: Tensor, residual = x) => {
     const out =
-      "beside" in mlp
-        ? rare().forwardBeside(ops, t, residual, mlp)
-        : "router" in mlp
-          ? rare().forwardMixture(ops, t, mlp)
-          : forwardFeed(ops, t, mlp);
+      mlp === null
+        ? ops.alias(t)
+        : "beside" in mlp
+          ? rare().forwardBeside(ops, t, residual, mlp)
+          : "router" in mlp
+            ? rare().forwardMixture(ops, t, mlp)
+            : forwardFeed(ops, t, mlp);
     return shape.dropout.residual && !mergesInPlace(shape) ? dropped(out) : out;
   };
   const added = (residual: Tensor, branch: Tensor) =>
@@ -104,6 +109,18 @@ export function forwardLayer(
       );
       ops.drop(middle);
       return shape.layerScaled ? replaced(ops, out, (t) => ops.inPlaceScaled(t)) : out;
+    }
+    case "alone": {
+      const lowered = ops.cast(x, weightWidth);
+      const out = replaced(
+        ops,
+        replaced(ops, lowered, (t) => normed(t, 0)),
+        attended,
+      );
+      const residual = shape.residualFull ? ops.cast(x, FP32) : ops.alias(x);
+      const sum = added(residual, out);
+      ops.drop(residual);
+      return sum;
     }
     case "parallel-one": {
       const input = normed(x, 0);

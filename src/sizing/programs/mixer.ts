@@ -3,6 +3,7 @@ import type { Tensor } from "../tape.ts";
 import type { Context } from "./context.ts";
 import { deltaNet, forwardDeltaNet } from "./delta-net.ts";
 import { attendLatent, latentAttention } from "./latent.ts";
+import { forwardScan, scan } from "./scan.ts";
 import { forwardShortConvolution, shortConvolution } from "./short-convolution.ts";
 import type { Surroundings } from "./surroundings.ts";
 
@@ -13,7 +14,11 @@ export interface Mixer {
 
 /** Whether the layers of this shape have no usual attention. */
 export function mixer(context: Context): Mixer {
-  const { latent, convolution, delta } = context.shape;
+  const { latent, convolution, delta, scan: scanned } = context.shape;
+  if (scanned !== undefined) {
+    const block = scan(context, scanned);
+    return { forward: (ops, x) => forwardScan(ops, x, block) };
+  }
   if (latent !== undefined) {
     const block = latentAttention(context, latent);
     return { forward: (ops, x, around) => attendLatent(ops, x, block, around) };

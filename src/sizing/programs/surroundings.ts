@@ -16,9 +16,11 @@ export function rotaryOf({ ops, shape }: Context, embedded: Tensor): Rotary | nu
   const width = (shape.rotaryFull ?? shape.norm === "rms-late") ? FP32 : embedded.width;
   const paired = shape.rotaryPaired ?? false;
   const elements = (shape.headDim * shape.rotary * ops.tokens) / (paired ? 2 : 1);
+  const made = () =>
+    shape.rotaryPerSample ? ops.tensor(0, elements, width) : ops.tensor(elements, 0, width);
   return ops.within("attention", () => ({
-    cos: ops.tensor(elements, 0, width),
-    sin: ops.tensor(elements, 0, width),
+    cos: made(),
+    sin: made(),
     fraction: shape.rotary,
     concatenates: shape.rotaryConcatenates ?? (paired || shape.rotary < 1),
     paired,
@@ -35,12 +37,14 @@ export class Masks {
     private readonly implementation: AttentionMode["implementation"],
     private readonly padding: boolean,
     private readonly embedded: Tensor,
+    /** Windowed layers have a mask of their own even where the window is no shorter than the sample. */
+    private readonly apart: boolean = false,
   ) {}
 
   /** The mask of layers with this window, or null where the kernel needs none. */
   of(window: number | null): { readonly mask: Tensor | null; readonly mode: AttentionMode } {
     const { context, implementation } = this;
-    const windowed = window !== null && context.ops.tokens >= window;
+    const windowed = window !== null && (this.apart || context.ops.tokens >= window);
     const needed =
       implementation === "eager" || this.padding || windowed || (context.shape.alwaysMasked ?? false);
     // flash_attn is told lengths and windows instead.

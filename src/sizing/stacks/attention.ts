@@ -2,7 +2,7 @@ import type { StackBlock } from "../../model/stacks.ts";
 import { FP32 } from "../ops.ts";
 import { split } from "../programs/attention.ts";
 import type { Projection } from "../programs/context.ts";
-import { rotateHalf } from "../programs/rotary.ts";
+import { rotateHalf, turnedComplex } from "../programs/rotary.ts";
 import type { Tensor } from "../tape.ts";
 import { type Distances, type DistanceTable, disentangled, disentangledModules } from "./disentangled.ts";
 import { type Call, attention as called, eager, kernelOf, replaced } from "./kernels.ts";
@@ -33,15 +33,18 @@ export interface Around {
   /** Keys and values go through a cache. */
   readonly caches: boolean;
   readonly tokens: number;
+  /** Tokens that see each other, where not all do. */
+  readonly chunk?: number;
 }
 
 export function attentionModules(shop: Shop, block: StackBlock, crosses: boolean): AttentionModules {
   const { hidden, heads, headDim, biases, adapted, attention } = block;
   const inner = heads * headDim;
   const input = (bias: boolean) => linear(shop, hidden, inner, bias, adapted.inputs);
-  const inputs = attention.rotary
-    ? [linear(shop, hidden, 3 * inner, biases.query, adapted.inputs)]
-    : [input(biases.query), input(biases.key), input(biases.value)];
+  const inputs =
+    attention.rotary && attention.rotary !== "complex"
+      ? [linear(shop, hidden, 3 * inner, biases.query, adapted.inputs)]
+      : [input(biases.query), input(biases.key), input(biases.value)];
   return {
     block,
     crosses,
@@ -79,15 +82,27 @@ export function attend(
       dropout: block.dropout.attention,
       byToken: !attention.ordered && !(around.caches && kernel === "flash"),
       causal: memory === null && around.causal && mask === null,
+      ...(around.chunk === undefined ? {} : { chunk: around.chunk }),
     };
+    const packed = attention.rotary === "packed";
+    // flash_attn is told where each image ends.
+    const cut = packed && around.implementation !== "flash";
     // Gradients of scores come by head and are put back in order by token.
     const copies = kernel === "eager" || kernel === "math" || (attention.ordered && kernel === "flash");
-    const { q, k, v } = attention.rotary
-      ? rotated(ops, x, inputs[0]!, around.rotary!, copies)
-      : parts(ops, x, memory ?? x, modules, around.caches, copies);
+    const { rotary } = attention;
+    const { q, k, v } =
+      rotary === "complex"
+        ? turned(ops, x, inputs, around.rotary!, copies)
+        : rotary
+          ? rotated(ops, x, inputs[0]!, around.rotary!, copies, packed, cut)
+          : parts(ops, x, memory ?? x, modules, around.caches, copies);
     let out: Tensor;
     if (attention.positionBias?.perSample) {
       out = biasedInPlace(ops, q, k, v, bias!, call);
+    } else if (kernel === "eager" && cut) {
+      // Evaluated at first use: only towers attend in turn.
+      const { eagerInTurn } = require("../towers/in-turn.ts") as typeof import("../towers/in-turn.ts");
+      out = eagerInTurn(ops, q, k, v, call);
     } else if (kernel === "eager") {
       out = eager(ops, q, k, v, [bias ?? null, mask], call, attention.softmaxFull);
     } else if (around.bias === null) {
@@ -97,6 +112,8 @@ export function attend(
       out = called(ops, kernel, q, k, v, addend, call);
       ops.drop(addend);
     }
+    // Blocks are put together again.
+    if (cut) out = replaced(ops, out, (t) => ops.copy(t));
     const result = apply(ops, out, output);
     ops.drop(q, k, v);
     if (block.keepsInner) ops.name(out);
@@ -125,6 +142,25 @@ function parts(
   return { q, k: cached(k), v: cached(v) };
 }
 
+/** Queries and keys as complex numbers in fp32, turned and cast back. */
+function turned(
+  ops: StackOps,
+  x: Tensor,
+  inputs: readonly Projection[],
+  angles: NonNullable<Around["rotary"]>,
+  copies: boolean,
+) {
+  const [query, key, value] = inputs.map((one) => apply(ops, x, one)) as [Tensor, Tensor, Tensor];
+  const [fullQuery, fullKey] = [ops.cast(query, FP32), ops.cast(key, FP32)];
+  const turn = (t: Tensor) => turnedComplex(ops, t, { ...angles, fraction: 1, concatenates: false });
+  const [turnedQuery, turnedKey] = [turn(fullQuery), turn(fullKey)];
+  const [q, k] = [ops.cast(turnedQuery, query.width), ops.cast(turnedKey, key.width)];
+  ops.drop(fullQuery, fullKey, turnedQuery, turnedKey);
+  ops.drop(query, key);
+  const inOrder = (t: Tensor) => (copies ? replaced(ops, t, (u) => ops.reordered(u)) : t);
+  return { q: inOrder(q), k: inOrder(k), v: inOrder(value) };
+}
+
 /** One matrix for all three; queries and keys are rotated in fp32 and cast back, values stay a view of the whole. */
 function rotated(
   ops: StackOps,
@@ -132,6 +168,8 @@ function rotated(
   input: Projection,
   { cos, sin }: { readonly cos: Tensor; readonly sin: Tensor },
   copies: boolean,
+  packed: boolean,
+  cut: boolean,
 ) {
   const fused = apply(ops, x, input);
   const third = 1 / 3;
@@ -139,8 +177,8 @@ function rotated(
   const turned = (t: Tensor) => {
     const first = ops.cast(t, FP32);
     const straight = ops.product(first, cos);
-    ops.drop(first);
-    const second = ops.cast(t, FP32);
+    if (!packed) ops.drop(first);
+    const second = packed ? first : ops.cast(t, FP32);
     const half = rotateHalf(ops, second);
     ops.drop(second);
     const crossed = ops.product(half, sin);
@@ -155,5 +193,9 @@ function rotated(
   const k = ops.cast(fullKey, key.width);
   ops.drop(fullQuery, fullKey);
   ops.drop(query, key, fused);
+  if (cut) {
+    const inBlocks = (t: Tensor) => replaced(ops, t, (u) => ops.reordered(u));
+    return { q: inBlocks(q), k: inBlocks(k), v: inBlocks(value) };
+  }
   return { q, k, v: copies ? replaced(ops, value, (t) => ops.reordered(t)) : value };
 }

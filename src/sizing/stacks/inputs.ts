@@ -65,14 +65,20 @@ export function inputModules(shop: Shop, { input, block }: Stack, before: Leaf |
       ];
       return {
         ...none,
-        positions: matrix(shop, input.patches + (input.classToken ? 1 : 0), hidden),
+        positions:
+          input.positions === "none"
+            ? null
+            : matrix(shop, input.positionRows ?? input.patches + (input.classToken ? 1 : 0), hidden),
         norm: normOf(input.norm, hidden),
-        convolutions: [
-          {
-            weight: parameter(shop, input.pixels * hidden),
-            bias: input.bias ? parameter(shop, hidden) : null,
-          },
-        ],
+        projection: input.unfolded ? linear(shop, input.pixels, hidden, input.bias) : null,
+        convolutions: input.unfolded
+          ? []
+          : [
+              {
+                weight: kernel(shop, input.pixels, input.side ?? Math.sqrt(input.pixels / 3), hidden),
+                bias: input.bias ? parameter(shop, hidden) : null,
+              },
+            ],
         tokens: own,
       };
     }
@@ -82,17 +88,23 @@ export function inputModules(shop: Shop, { input, block }: Stack, before: Leaf |
         // A table of sines that is not trained.
         positions: shop.ops.leaf(input.positions * hidden, shop.weightWidth, false),
         convolutions: [input.mels, hidden].map((channels) => ({
-          weight: parameter(shop, 3 * channels * hidden),
+          weight: parameter(shop, 3 * channels * hidden, (3 + channels) * hidden),
           bias: parameter(shop, hidden),
         })),
       };
   }
 }
 
+/** A convolution's kernel, of which an optimizer that keeps means keeps those over its last two sides. */
+function kernel(shop: Shop, pixels: number, side: number, hidden: number): Leaf {
+  return parameter(shop, pixels * hidden, 2 * Math.round(pixels / side) * hidden);
+}
+
 /** Tokens of a sample that a stack sees, given those of a text. */
 export function tokensOf({ input }: Stack, textTokens: number): number {
   if (input.kind === "sound") return input.positions;
-  if (input.kind === "patches") return input.patches + (input.classToken ? 1 : 0) + input.registers;
+  if (input.kind === "patches")
+    return (input.tiles ?? 1) * (input.patches + (input.classToken ? 1 : 0)) + input.registers;
   return input.longest === null ? textTokens : Math.min(textTokens, input.longest);
 }
 

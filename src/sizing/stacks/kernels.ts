@@ -11,6 +11,8 @@ export interface Call {
   /** Operands are ordered token by token in memory, so that a result needs no copy to be viewed by token. */
   readonly byToken: boolean;
   readonly causal: boolean;
+  /** Tokens that see each other, where not all do. */
+  readonly chunk?: number;
 }
 
 export type Kernel = "flash" | "efficient" | "math" | "eager";
@@ -35,6 +37,12 @@ export function kernelOf(
 
 function tokensOf(x: Tensor, { heads, size }: Call): number {
   return x.per / (heads * size);
+}
+
+/** Rows of all heads, those of each block that sees itself raised to a multiple. */
+function rowsOf(tokens: number, { heads, chunk }: Call, multiple: number): number {
+  const block = chunk ?? tokens;
+  return block === 0 ? 0 : heads * (tokens / block) * up(block, multiple);
 }
 
 /**
@@ -80,7 +88,7 @@ function flash(ops: StackOps, query: Tensor, key: Tensor, value: Tensor, call: C
   const v = padded(ops, value, size);
   const out = ops.like(q);
   const sums = ops.tensor(0, heads * tokens, FP32);
-  const rows = heads * up(tokens, 128);
+  const rows = rowsOf(tokens, call, 128);
   const held = [q.storage, k.storage, v.storage, out.storage, sums.storage];
   const result = ops.record(out, [q, k, v], held, () => {
     const grads = [ops.like(q), ops.like(k), ops.like(v)];
@@ -99,7 +107,7 @@ function efficient(ops: StackOps, q: Tensor, k: Tensor, v: Tensor, mask: Tensor 
   const bias = mask === null ? null : added(ops, mask, q.width, rows / heads, keys);
   const learned = bias !== null && ops.needsGrad(bias);
   const out = ops.like(q);
-  const sums = ops.tensor(0, heads * up(rows / heads, 32), FP32);
+  const sums = ops.tensor(0, rowsOf(rows / heads, call, 32), FP32);
   const held = [q.storage, k.storage, v.storage, bias?.storage ?? null, out.storage, sums.storage];
   const result = ops.record(out, [q, k, v, bias], held, () => {
     const grads: Tensor[] = [ops.like(q), ops.like(k), ops.like(v)];
@@ -154,7 +162,7 @@ function math(
   call: Call,
 ): Tensor {
   const { heads, byToken, dropout, causal } = call;
-  const square = tokensOf(query, call) * tokensOf(key, call);
+  const square = tokensOf(query, call) * (call.chunk ?? tokensOf(key, call));
   const q = ops.cast(query, FP32);
   const k = ops.cast(key, FP32);
   const v = ops.cast(value, FP32);
@@ -203,7 +211,7 @@ export function eager(
   softmaxFull: boolean,
 ): Tensor {
   const { heads, byToken, dropout } = call;
-  const square = tokensOf(query, call) * tokensOf(key, call);
+  const square = tokensOf(query, call) * (call.chunk ?? tokensOf(key, call));
   const probabilities = ops.within("scores", () => {
     let scores = matrices(ops, query, key, heads * square, byToken, byToken);
     scores = replaced(ops, scores, (t) => ops.scaled(t));

@@ -66,7 +66,11 @@ export class Surroundings {
         tokens,
       };
     }
-    const angles = () => ops.within("attention", () => ops.tensor(headDim * tokens, 0, width));
+    const packed = attention.rotary === "packed";
+    const angles = () =>
+      ops.within("attention", () =>
+        packed ? ops.tensor(0, headDim * tokens, FP32) : ops.tensor(headDim * tokens, 0, width),
+      );
     this.rotary = attention.rotary ? { cos: angles(), sin: angles() } : null;
     this.distances = null;
     if (attention.disentangled !== null && modules.distanceTable !== null) {
