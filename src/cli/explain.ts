@@ -1,5 +1,6 @@
 import type { TaskOutcome } from "../gate/task.ts";
 import { explain } from "../render/explain.ts";
+import { perCardLines } from "../render/per-card.ts";
 import { printable } from "../render/text.ts";
 
 /**
@@ -15,11 +16,12 @@ export function explainOutcome(outcome: TaskOutcome, width?: number): string[] {
   return [
     explain(
       {
-        sizing,
-        batch: judged?.globalBatch ?? facts.batch.value,
+        sizing: judged?.sizing ?? sizing,
+        batch: judged?.pooled ? judged.globalBatch : facts.batch.value,
         headroom: settings.headroom,
         facts,
         capacityGb: judged?.capacityGb ?? null,
+        perCard: judged === undefined ? [] : perCardLines(judged, outcome.telling),
       },
       width,
     ),

@@ -145,9 +145,14 @@ export const FACT_SPECS: readonly FactSpec[] = [
     "parallel",
     "parallel",
     PARALLELS,
-    "how several cards share one job; sharded is FSDP or ZeRO-3, zero1 and zero2 are not sized yet",
+    "how several cards share one job; sharded is FSDP or ZeRO-3; under zero2, zero1 and ddp each card is judged",
   ),
-  choice("offload", "offload", OFFLOADS, "what is kept in host memory; all is not sized yet"),
+  choice(
+    "offload",
+    "offload",
+    OFFLOADS,
+    "what is kept in host memory; all = parameters too, gathered layer by layer",
+  ),
   spec(
     "gradAccum",
     "grad-accum",
@@ -155,7 +160,7 @@ export const FACT_SPECS: readonly FactSpec[] = [
     1,
     "micro-batches per optimizer step",
   ),
-  choice("loss", "loss", LOSSES, "fused never holds all logits, not sized yet"),
+  choice("loss", "loss", LOSSES, "fused never holds all logits: Liger's fused linear cross entropy"),
   spec("paddingMask", "padding-mask", { kind: "switch" }, false, "samples are padded and masked", {
     text: "off",
   }),

@@ -17,8 +17,8 @@ export function worstDecision(outcomes: readonly { readonly decision: Decision }
  * The document for a file: one task's own, or for a pipeline, a job group or a heterogeneous job the same with
  * every verdict in order and each task's document under `tasks`.
  */
-export function fileDocument(outcomes: readonly TaskOutcome[]): unknown {
-  const documents = outcomes.map(verdictDocument);
+export function fileDocument(outcomes: readonly TaskOutcome[], explain = false): unknown {
+  const documents = outcomes.map((outcome) => verdictDocument(outcome, explain));
   const [only, second] = documents;
   if (only !== undefined && second === undefined) return only;
   return {

@@ -6,8 +6,9 @@ import { leastBytes } from "../sizing/least.ts";
 import type { Sizing } from "../sizing/types.ts";
 import { type Identity, identityOf } from "../sources/identity.ts";
 import { readKept, sizingKey, writeKept } from "../sources/kept-sizing.ts";
-import type { Resize } from "../verdict/types.ts";
 import type { SizedJob } from "./size.ts";
+
+type Resizing = Pick<SizedJob, "resize" | "perCard">;
 
 interface Place {
   readonly cwd: string;
@@ -20,6 +21,7 @@ interface Book {
   readonly source: Identity["source"];
   readonly params: number;
   readonly vocab: number;
+  /** By recipe as JSON, and before it the number of cards where the size is that of one of several. */
   readonly byRecipe: Record<string, Sizing | null>;
   grown: boolean;
 }
@@ -49,7 +51,7 @@ export class Keeper {
     const sizing = book.byRecipe[JSON.stringify(recipeOf(facts))];
     if (sizing === undefined || sizing === null) return null;
     this.#books.set(key, book);
-    return { sizing, resize: this.#resizeOf(facts, sizing.seqLen, book, null) };
+    return { sizing, ...this.#resizing(facts, sizing.seqLen, book, null) };
   }
 
   /** Notes a size that was computed, and those of the recipes it will be asked for; gives back what notes them. */
@@ -63,7 +65,7 @@ export class Keeper {
     const byRecipe = { ...before?.byRecipe, [JSON.stringify(recipeOf(facts))]: sized.sizing };
     const book: Book = { key, source, params: structure.params, vocab, byRecipe, grown: true };
     this.#books.set(key, book);
-    return { ...sized, resize: this.#resizeOf(facts, sized.sizing.seqLen, book, sized.resize) };
+    return { ...sized, ...this.#resizing(facts, sized.sizing.seqLen, book, sized) };
   }
 
   /** Writes down what is new. After the answer is out: nobody waits for it. */
@@ -75,27 +77,32 @@ export class Keeper {
     return this.program === null ? null : sizingKey(identity, facts.seqLen.value, this.program);
   }
 
-  #resizeOf(facts: JobFacts, seqLen: number, book: Book, computed: Resize | null): Resize {
-    let compute = computed;
-    return (change, within) => {
-      const recipe = { ...recipeOf(facts), ...change };
-      const { params, vocab, byRecipe } = book;
-      if (within !== undefined) {
-        const { samples, bytes } = within;
-        if (leastBytes({ params, vocab, recipe, samples, seqLen }) > bytes) return null;
-      }
-      const name = JSON.stringify(recipe);
+  #resizing(facts: JobFacts, seqLen: number, book: Book, computed: SizedJob | null): Resizing {
+    const { params, vocab, byRecipe } = book;
+    let sizes = computed;
+    const once = (name: string, size: (job: SizedJob) => Sizing | null): Sizing | null => {
       const known = byRecipe[name];
       if (known !== undefined) return known;
-      compute ??= (require("./size-anew.ts") as typeof import("./size-anew.ts")).resizeHere(
-        facts,
-        this.place,
-      );
-      if (compute === null) return null;
-      const other = compute(change);
+      sizes ??= (require("./size-anew.ts") as typeof import("./size-anew.ts")).sizeHere(facts, this.place);
+      if (sizes === null) return null;
+      const other = size(sizes);
       byRecipe[name] = other;
       book.grown = true;
       return other;
+    };
+    return {
+      resize: (change, within) => {
+        const recipe = { ...recipeOf(facts), ...change };
+        if (within !== undefined) {
+          const { samples, bytes } = within;
+          if (leastBytes({ params, vocab, recipe, samples, seqLen }) > bytes) return null;
+        }
+        return once(JSON.stringify(recipe), (job) => job.resize(change));
+      },
+      perCard: (change, cards) => {
+        const recipe = { ...recipeOf(facts), ...change };
+        return once(`${cards} ${JSON.stringify(recipe)}`, (job) => job.perCard?.(change, cards) ?? null);
+      },
     };
   }
 }

@@ -34,10 +34,20 @@ export function memoSizer(size: SizeJob, most = 2_000): SizeJob {
 }
 
 /** Other recipes are walked once; that a request is too small for one is told again each time. */
-function remembering({ sizing, resize }: SizedJob): SizedJob {
+function remembering({ sizing, resize, perCard }: SizedJob): SizedJob {
   const known = new Map<string, Sizing | null>();
   return {
     sizing,
+    ...(perCard && {
+      perCard: (change, cards) => {
+        const key = `${cards} ${JSON.stringify(change)}`;
+        const found = known.get(key);
+        if (found !== undefined) return found;
+        const other = perCard(change, cards);
+        known.set(key, other);
+        return other;
+      },
+    }),
     resize: (change, within) => {
       const key = JSON.stringify(change);
       const found = known.get(key);

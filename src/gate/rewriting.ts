@@ -42,8 +42,19 @@ export function markOf(outcome: TaskOutcome): RewriteMark | null {
   });
   const candidates = kept.map(({ candidate }) => candidate);
   const choice = candidates.length > 1 ? request.choice : "one";
+  // Where each card is judged by itself a rewrite keeps their number, and with it what one of them holds.
+  const each = new Map(
+    result.verdicts.flatMap((verdict) =>
+      verdict.kind === "judged" && !verdict.pooled ? [[verdict.totalCards, verdict.sizing] as const] : [],
+    ),
+  );
   const again = judgeRequest(
-    { facts, sizing, resize: () => null },
+    {
+      facts,
+      sizing,
+      resize: () => null,
+      perCard: (change, cards) => (Object.keys(change).length === 0 ? (each.get(cards) ?? null) : null),
+    },
     { candidates, choice, notes: [] },
     {
       ...PLAIN,

@@ -167,10 +167,21 @@ export class Rightsizer {
  * A report tells no alternatives, so only another way to spread a job over its cards is sized, each once for all
  * rows.
  */
-function onlySpread({ sizing, resize }: SizedJob): SizedJob {
+function onlySpread({ sizing, resize, perCard }: SizedJob): SizedJob {
   const known = new Map<string, ReturnType<SizedJob["resize"]>>();
+  const shares = new Map<number, ReturnType<SizedJob["resize"]>>();
   return {
     sizing,
+    ...(perCard && {
+      perCard: (change, cards) => {
+        if (Object.keys(change).length > 0) return null;
+        const found = shares.get(cards);
+        if (found !== undefined) return found;
+        const other = perCard({}, cards);
+        shares.set(cards, other);
+        return other;
+      },
+    }),
     resize: (change) => {
       const { parallel, ...others } = change;
       if (parallel === undefined || Object.keys(others).length > 0) return null;

@@ -7,7 +7,7 @@ import { leastBytes } from "../sizing/least.ts";
 import { sizeStructure } from "../sizing/size.ts";
 import type { Unsized } from "../sizing/types.ts";
 import { type LocateHost, locate, locateHere } from "../sources/locate.ts";
-import type { Resize } from "../verdict/types.ts";
+import type { PerCard, Resize } from "../verdict/types.ts";
 import type { Keeper } from "./keeper.ts";
 import type { SizedJob } from "./size.ts";
 
@@ -25,11 +25,11 @@ export async function sizeAnew(
     : sized;
 }
 
-/** The resizing of a job whose model needs no network, for a recipe that was never asked for; null without it. */
-export function resizeHere(facts: JobFacts, host: LocateHost): Resize | null {
+/** A job whose model needs no network, to size it with a recipe that was never asked for; null without it. */
+export function sizeHere(facts: JobFacts, host: LocateHost): SizedJob | null {
   const located = locateHere(facts.model.value, host);
   const sized = located === null ? null : sizeLocated(located, facts);
-  return sized?.ok ? sized.value.resize : null;
+  return sized?.ok ? sized.value : null;
 }
 
 /** Sizes a structure that was found, with the facts of a job. */
@@ -50,7 +50,11 @@ export function sizeLocated(located: LocatedStructure, facts: JobFacts): Result<
     const other = sizeStructure(located, changed, seqLen);
     return other.ok ? other.value : null;
   };
-  return ok({ sizing: sized.value, resize });
+  const perCard: PerCard = (change, cards) => {
+    const other = sizeStructure(located, { ...recipe, ...change }, seqLen, cards);
+    return other.ok ? other.value : null;
+  };
+  return ok({ sizing: sized.value, resize, perCard });
 }
 
 /** Words whose logits every token has. Encoders score less than all of their tokens, or none. */

@@ -2,7 +2,7 @@ import type { JobFacts } from "../facts/types.ts";
 import { nowMs } from "../host/clock.ts";
 import { fail, ok, type Result } from "../lib/result.ts";
 import type { Sizing, Unsized } from "../sizing/types.ts";
-import type { Resize } from "../verdict/types.ts";
+import type { PerCard, Resize } from "../verdict/types.ts";
 import type { Keeper } from "./keeper.ts";
 import type { Settings } from "./settings.ts";
 
@@ -10,6 +10,7 @@ import type { Settings } from "./settings.ts";
 export interface SizedJob {
   readonly sizing: Sizing;
   readonly resize: Resize;
+  readonly perCard?: PerCard;
 }
 
 export type SizeJob = (facts: JobFacts) => Promise<Result<SizedJob, Unsized>>;

@@ -14,6 +14,8 @@ export interface Explained {
   readonly headroom: number;
   readonly facts?: JobFacts | null;
   readonly capacityGb?: number | null;
+  /** What one of several cards holds, as lines. */
+  readonly perCard?: readonly string[];
 }
 
 /** Every term of every moment in bytes, which moment is in force, and where each input came from. */
@@ -28,6 +30,7 @@ export function explain(explained: Explained, width = USUAL_WIDTH): string {
     `The peak is the largest of the moments below: ${oneDecimal(peak / GB)} GB; ` +
       `x ${headroom} headroom it needs ${oneDecimal((peak * headroom) / GB)} GB.`,
     ...momentTerms(sizing, batch).flatMap(momentLines),
+    ...(explained.perCard ?? []),
     ...origins(explained.facts ?? null, sizing),
     "",
     INCLUDED,

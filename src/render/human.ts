@@ -60,7 +60,8 @@ function figures(form: WrittenForm, name: string, telling: Telling): string[] {
   }
   if (verdict.rightSized !== null) rows.push(["enough", spelled(verdict.rightSized)]);
   for (const { change, needGb } of verdict.alternatives) {
-    rows.push(["or", `${change}: ${oneDecimal(needGb)} GB`]);
+    const together = change === "parallel=sharded" && isOfEach(verdict) ? " together" : "";
+    rows.push(["or", `${change}: ${oneDecimal(needGb)} GB${together}`]);
   }
   if (verdict.cost !== null) rows.push(["cost", `${dollars(verdict.cost.usd)}: ${rate(verdict, telling)}`]);
   return [title, ...rows.map(([key, value]) => `  ${key.padEnd(10)}${value}`)];
@@ -68,7 +69,13 @@ function figures(form: WrittenForm, name: string, telling: Telling): string[] {
 
 function needs(verdict: Judged, telling: Telling): string {
   const { needGb, peakGb } = verdict;
-  return `${oneDecimal(needGb)} GB (peak ${oneDecimal(peakGb)} GB x ${telling.settings.headroom})`;
+  const each = isOfEach(verdict) ? ` on each ${verdict.candidate.card.slice ? "slice" : "card"}` : "";
+  return `${oneDecimal(needGb)} GB${each} (peak ${oneDecimal(peakGb)} GB x ${telling.settings.headroom})`;
+}
+
+/** Whether the figures are those of one card of several. */
+function isOfEach({ pooled, totalCards }: Judged): boolean {
+  return !pooled && totalCards > 1;
 }
 
 /** What is in a figure and what only in the headroom: told with every size. */
@@ -103,6 +110,7 @@ export function humanSizing(sizing: Sizing, batch: number, headroom: number, wid
 }
 
 function stateWords(sizing: Sizing): string {
+  if (sizing.recipe.offload === "all") return "weights, gradients and optimizer state are in host memory";
   return sizing.source === "builtin"
     ? "weights, gradients and optimizer state"
     : "the part that no batch changes, as the external source has it";

@@ -14,6 +14,7 @@ import type {
 } from "../verdict/types.ts";
 import { messageOfForm, representative } from "./messages.ts";
 import { reasonOf } from "./parts.ts";
+import { type PerCard, perCardOf } from "./per-card.ts";
 import type { Telling } from "./types.ts";
 
 /*
@@ -52,6 +53,8 @@ export interface SizingBody {
   readonly source: Sizing["source"];
   readonly revision: string | null;
   readonly terms: readonly MomentTerms[] | null;
+  /** What one card of the first judged candidate holds, under `--explain` where there are several. */
+  readonly perCard?: PerCard;
 }
 
 /** A moment with its summands, as `--explain` adds them. */
@@ -107,9 +110,8 @@ export interface VerdictDocument {
 }
 
 /** What `judge --json` prints for one task: one verdict a candidate, in the task's order. */
-export function verdictDocument(told: Told): VerdictDocument {
+export function verdictDocument(told: Told, explain = false): VerdictDocument {
   const { task, decision, messages, telling } = told;
-  const sizing = telling?.sizing ?? null;
   return {
     schema: "neurarch-gate/verdict",
     version: 1,
@@ -117,8 +119,17 @@ export function verdictDocument(told: Told): VerdictDocument {
     messages,
     task,
     verdicts: verdictBodies(told),
-    sizing: sizing === null ? null : sizingBody(sizing, telling!.facts.batch.value, false),
+    sizing: telling?.sizing ? sizingOfVerdict(told, telling, telling.sizing, explain) : null,
   };
+}
+
+/** The size behind a verdict: where each card is judged by itself, that of one card of so many. */
+function sizingOfVerdict({ result }: Told, telling: Telling, sizing: Sizing, explain: boolean): SizingBody {
+  const judged = result?.verdicts.find((verdict) => verdict.kind === "judged");
+  const own = judged === undefined || judged.pooled ? sizing : (judged.sizing ?? sizing);
+  const body = sizingBody(own, telling.facts.batch.value, explain);
+  const perCard = explain && judged !== undefined ? perCardOf(judged, telling) : null;
+  return perCard === null ? body : { ...body, perCard };
 }
 
 /** What `size --json` prints. `fixedBytes` and `perSampleBytes` are the line in force at `batch` samples. */

@@ -95,12 +95,22 @@ export function batchSentence(verdict: Judged, telling: Telling): string | null 
   }
   if (verdict.stateNeedGb > verdict.capacityGb) {
     const state = oneDecimal(verdict.stateNeedGb);
-    return `No batch fits ${label}: the weights, gradients and optimizer state alone need ${state} GB.`;
+    return `No batch fits ${label}: ${stateWords(verdict)} alone need ${state} GB.`;
   }
   const tokens = telling.sizing?.seqLen ?? telling.facts.seqLen.value;
   const sample = tokens === null ? "one sample" : `one sample of ${tokens} tokens`;
   const each = verdict.pooled && verdict.totalCards > 1 ? " (one on each card)" : "";
   return `No batch fits ${label}: ${sample} already needs ${oneDecimal(verdict.oneSampleNeedGb)} GB${each}.`;
+}
+
+/** What the state is on what the need is held against: of a mode that shares it, one card's. */
+function stateWords({ pooled, totalCards, sizing, candidate }: Judged): string {
+  const shares = !pooled && totalCards > 1 && !candidate.card.slice;
+  const parallel = shares ? sizing?.recipe.parallel : null;
+  if (parallel === "zero1")
+    return "on each card the weights, the gradients and its share of the optimizer state";
+  if (parallel === "zero2") return "on each card the weights and its share of gradients and optimizer state";
+  return "the weights, gradients and optimizer state";
 }
 
 /** More cards than a node usually has are said as nodes too: ` (H200:8 on 4 nodes)`. */

@@ -81,8 +81,16 @@ export function tooSmall(verdict: Judged, telling: Telling, note: string | null 
     sized(telling),
     note,
     `Change ${fields} and resubmit.`,
-    other === undefined ? null : `With ${other.change} it needs ${oneDecimal(other.needGb)} GB.`,
+    other === undefined
+      ? null
+      : `With ${other.change}${overAll(verdict, other.change)} it needs ${oneDecimal(other.needGb)} GB.`,
   );
+}
+
+/** A need that is told of one card, and of which sharding makes one of all of them. */
+function overAll({ pooled, totalCards }: Judged, change: string): string {
+  const changes = !pooled && totalCards > 1 && change === "parallel=sharded";
+  return changes ? `, over all ${totalCards} cards together,` : "";
 }
 
 /** The run costs more than the cap. With spot the list price is an upper bound, so it stays a warning. */

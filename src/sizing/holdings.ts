@@ -13,7 +13,8 @@ const CODE_BOOKS_BYTES = 2 * 256 * FP32;
  * asks. Source: bitsandbytes/optim/optimizer.py, `Optimizer2State.init_state`; transformers/trainer.py,
  * `create_optimizer`.
  */
-function eightBits({ fixed, isTable }: Leaf): number {
+function eightBits({ fixed: whole, isTable }: Leaf, cards: number): number {
+  const fixed = Math.ceil(whole / cards);
   if (isTable || fixed < FEWEST_OF_EIGHT_BITS) return 2 * rounded(fixed * FP32);
   return 2 * (rounded(fixed) + rounded(Math.ceil(fixed / BLOCK_OF_EIGHT_BITS) * FP32));
 }
@@ -25,6 +26,9 @@ export class Holdings {
   weightBytes = 0;
   /** Bytes of the trained parameters, and so of their gradients. */
   trainableBytes = 0;
+  /** What this card keeps of the gradients, and of states as wide as they are. */
+  gradientBytes = 0;
+  private stateBytes = 0;
   private trainableTensors = 0;
   private factoredBytes = 0;
   private eightBitBytes = 0;
@@ -44,6 +48,7 @@ export class Holdings {
   /** Counts the parameters made since the `from`-th, `times` over. */
   count(from: number, times: number): void {
     const { leaves } = this.ops;
+    const { stateCards, gradientCards } = this.plan;
     for (let i = from; i < leaves.length; i++) {
       const leaf = leaves[i]!;
       const bytes = (leaf.packedBytes || rounded(leaf.fixed * leaf.width)) * times;
@@ -54,11 +59,13 @@ export class Holdings {
         this.packedBytes += bytes;
       }
       if (!leaf.trainable) continue;
-      if (this.plan.eightBitStates) this.eightBitBytes += eightBits(leaf) * times;
+      if (this.plan.eightBitStates) this.eightBitBytes += eightBits(leaf, stateCards) * times;
       this.trainable += leaf.fixed * times;
       this.trainableBytes += bytes;
       this.trainableTensors += times;
-      this.factoredBytes += rounded(leaf.factored * FP32) * times;
+      this.gradientBytes += gradientCards === 1 ? bytes : shareBytes(leaf, gradientCards) * times;
+      this.stateBytes += stateCards === 1 ? bytes : shareBytes(leaf, stateCards) * times;
+      this.factoredBytes += rounded(Math.ceil(leaf.factored / stateCards) * FP32) * times;
     }
   }
 
@@ -76,7 +83,7 @@ export class Holdings {
     const { plan } = this;
     if (plan.eightBitStates) return this.eightBitBytes + CODE_BOOKS_BYTES;
     const scalars = plan.stepScalars || plan.factoredStates ? rounded(FP32) * this.trainableTensors : 0;
-    return this.trainableBytes * plan.states + (plan.factoredStates ? this.factoredBytes : 0) + scalars;
+    return this.stateBytes * plan.states + (plan.factoredStates ? this.factoredBytes : 0) + scalars;
   }
 
   /**
@@ -89,16 +96,17 @@ export class Holdings {
   updateBytes(): number {
     const { plan } = this;
     if (plan.update === "in-place") return 0;
-    if (plan.update === "copies") return this.trainableBytes;
+    if (plan.update === "copies") return this.stateBytes;
     let most = 0;
     let before = 0;
-    for (const { fixed, width, factored } of this.inTurn()) {
+    for (const { fixed: whole, width, factored } of this.inTurn()) {
+      const fixed = Math.ceil(whole / plan.stateCards);
       if (plan.update === "lion") {
         most = Math.max(most, 2 * rounded(fixed * width));
         continue;
       }
       const update = rounded(fixed * FP32);
-      const means = factored === fixed ? 0 : rounded(factored * FP32);
+      const means = factored === whole ? 0 : rounded(factored * FP32);
       most = Math.max(most, (width === FP32 ? 2 : 4) * update + Math.max(before, means));
       before = update;
     }
@@ -121,18 +129,28 @@ export class Holdings {
   /** What is there before the step: weights, optimizer state, and gradients where they accumulate over steps. */
   account(): void {
     const { ops, plan } = this;
-    ops.shift("weights", this.weightBytes, 0);
+    if (!plan.offloaded) ops.shift("weights", this.weightBytes, 0);
     ops.shift("optimizer", this.optimizerBytes(), 0);
     // The loss's scale and the count of steps since it last changed.
     if (plan.fp16) ops.shift("optimizer", 2 * rounded(FP32), 0);
     if (plan.buckets) ops.shift("buckets", this.trainableBytes, 0);
     if (!plan.accumulates) return;
+    if (plan.offloaded) {
+      // Kept whole until the last micro-batch reduces them.
+      ops.shift("gradients", this.trainableBytes, 0);
+      return;
+    }
     let here = 0;
     for (const leaf of ops.leaves) {
       if (!leaf.trainable) continue;
-      leaf.grad = ops.alloc(leaf.fixed * leaf.width, 0, KINDS.gradients);
+      leaf.grad = ops.alloc(Math.ceil(leaf.fixed / plan.gradientCards) * leaf.width, 0, KINDS.gradients);
       here += leaf.grad.fixed;
     }
-    ops.shift("gradients", this.trainableBytes - here, 0);
+    ops.shift("gradients", this.gradientBytes - here, 0);
   }
+}
+
+/** Bytes of an even share of a parameter. */
+function shareBytes({ fixed, width }: Leaf, cards: number): number {
+  return rounded(Math.ceil(fixed / cards) * width);
 }

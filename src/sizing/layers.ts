@@ -1,6 +1,7 @@
 import { normsPerLayer } from "../model/decoder.ts";
 import type { DecoderShape, LayerRun } from "../model/types.ts";
 import { checkpointedLayer } from "./checkpoint.ts";
+import type { Gathering } from "./gathered.ts";
 import type { Holdings } from "./holdings.ts";
 import { replaced } from "./programs/attention.ts";
 import type { Context } from "./programs/context.ts";
@@ -9,7 +10,7 @@ import type { Masks, Surroundings } from "./programs/surroundings.ts";
 import type { Plan } from "./recipe.ts";
 import type { StackOps } from "./stacks/ops.ts";
 import type { Kept, Stretch } from "./stacks/run.ts";
-import type { Tensor } from "./tape.ts";
+import type { Leaf, Tensor } from "./tape.ts";
 
 /** The programs of towers: evaluated at first use, and at once. */
 export function towers() {
@@ -21,6 +22,8 @@ export interface Run {
   readonly window: number | null;
   readonly between: number;
   readonly layers: readonly Layer[];
+  /** The parameters of each of them. */
+  readonly leaves: readonly (readonly Leaf[])[];
   readonly pattern: number;
 }
 
@@ -37,11 +40,15 @@ export function runsOf(context: Context, plan: Plan, held: Holdings, alone: numb
       shape: differs === undefined ? shape : { ...shape, ...differs },
     };
     const norms = normsPerLayer(own.shape.normPlacement);
-    const from = ops.leaves.length;
-    const layers = [layer(own, norms)];
-    held.count(from, count);
-    while (layers.length < Math.min(count, pattern + 2)) layers.push(layer(own, norms));
-    runs.push({ window, between: count - layers.length, layers, pattern });
+    const layers: Layer[] = [];
+    const leaves: Leaf[][] = [];
+    while (layers.length < Math.min(count, pattern + 2)) {
+      const from = ops.leaves.length;
+      layers.push(layer(own, norms));
+      leaves.push(ops.leaves.slice(from));
+      if (layers.length === 1) held.count(from, count);
+    }
+    runs.push({ window, between: count - layers.length, layers, leaves, pattern });
   };
   const pieces: LayerRun[] = [];
   let left = alone;
@@ -69,26 +76,35 @@ function endsWithLayer({ tiedHead, norm }: DecoderShape): boolean {
   return tiedHead && norm === "layer-no-weight";
 }
 
+/** What layers are run with beside their input. */
+export interface BesideLayers {
+  readonly rotary: Surroundings["rotary"];
+  readonly masks: Masks;
+  /** Where parameters are in host memory. */
+  readonly gathering: Gathering | null;
+  /** What a tower adds to the first layers' outputs. */
+  readonly deep: readonly Tensor[];
+}
+
 /** All layers; `embedded` is borrowed, since the model's own name for it lives on. */
 export function forwardLayers(
   { ops, shape }: Context,
   plan: Plan,
   runs: readonly Run[],
   embedded: Tensor,
-  rotary: Surroundings["rotary"],
-  masks: Masks,
-  deep: readonly Tensor[],
+  { rotary, masks, gathering, deep }: BesideLayers,
   stretches: Stretch[],
   kept: Kept,
 ): Tensor {
   let hidden = ops.alias(embedded);
   for (const run of runs) {
-    const { window, between, layers, pattern } = run;
+    const { window, between, layers, leaves, pattern } = run;
     const around: Surroundings = { rotary, ...masks.of(window) };
     for (let index = 0; index < layers.length; index++) {
       const one = layers[index]!;
       const live = ops.snapshot();
       const casts = ops.castCount();
+      gathering?.enterLayer(leaves[index]!);
       stretches.push({ mark: ops.mark(), between: index === layers.length - 1 ? between : 0 });
       const next = plan.checkpointing
         ? checkpointedLayer(ops, hidden, one, around)
@@ -98,8 +114,9 @@ export function forwardLayers(
       // An input that only the embedding's name keeps alive would have died in a later layer.
       if (hidden.storage === embedded.storage && hidden.storage.refs === 1) excluded.push(next.storage);
       hidden = next;
+      gathering?.leaveLayer();
       if (index !== pattern || between === 0) continue;
-      ops.repeat(live, between, excluded);
+      ops.repeat(gathering?.level(live) ?? live, between, excluded);
       kept.cachedBetween += ops.castsHeldByCache(casts) * between;
     }
     const features = deep[runs.indexOf(run)];

@@ -23,7 +23,7 @@ const LEAST_WIDTH = { nf4: 0.5, int8: 1 } as const;
 export function leastBytes({ params, vocab, recipe, samples, seqLen }: LeastOf): number {
   const plan = planOf(recipe);
   const width = plan.quantised === null ? plan.weightWidth : LEAST_WIDTH[plan.quantised.how];
-  const weights = params * width;
+  const weights = plan.offloaded ? 0 : params * width;
   const states = plan.eightBitStates ? 2 * params : weights * plan.states;
   const state = plan.trainBase ? 2 * weights + states : weights;
   const logits = recipe.loss === "full" ? 8 * vocab * samples * seqLen : 0;

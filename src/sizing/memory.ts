@@ -17,9 +17,10 @@ export const KINDS = {
   head: 12,
   mask: 13,
   backward: 14,
+  gathered: 15,
 } as const;
 export type Kind = keyof typeof KINDS;
-const KIND_COUNT = KINDS.backward + 1;
+const KIND_COUNT = KINDS.gathered + 1;
 
 /** A piece of memory of `fixed + per * samples` bytes. */
 export interface Storage {

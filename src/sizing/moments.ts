@@ -25,6 +25,12 @@ const PHASES: Readonly<Record<string, string>> = {
   "optimizer-step": "the optimizer step: weights, gradients and optimizer state",
 };
 
+/** What a fused loss makes of two of them: there are no whole logits. */
+const FUSED_PHASES: Readonly<Record<string, string>> = {
+  "end-of-forward": "head and loss in one: all activations, a chunk of logits, and the gradients they give",
+  loss: "the backward of the fused loss: all activations, and the gradients that it made in forward",
+};
+
 /** The moments of a step: the optimizer step, then by rising slope each that is highest at some batch. */
 export function momentsOf(step: StepResult, around: Circumstances): Moment[] {
   const moments = [momentOf(step.optimizerStep, step, around)];
@@ -75,7 +81,7 @@ function momentOf(
   before: readonly Moment[] = [],
 ): Moment {
   const name = nameOf(peak);
-  const what = PHASES[name] ?? name;
+  const what = (around.plan.fusedLoss ? FUSED_PHASES[name] : undefined) ?? PHASES[name] ?? name;
   let times = 1;
   for (const moment of before) if (moment.what === what) times++;
   let terms: Term[] | null = null;
@@ -148,9 +154,9 @@ function formulaOf(
         return `2 states x ${grouped(step.trainable)} trained parameters x 1 byte with their scales, of embeddings and small ones x 4 bytes`;
       return plan.factoredStates
         ? "row and column means of squared gradients in fp32, of vectors all"
-        : `${plan.states} states x ${grouped(step.trainable)} trained parameters x ${trainedWidth} bytes`;
+        : `${plan.states} states x ${grouped(step.trainable)} trained parameters x ${trainedWidth} bytes${sharedBy(plan.stateCards)}`;
     case "gradients":
-      return `gradients of ${grouped(fixedBytes / trainedWidth)} parameters x ${trainedWidth} bytes`;
+      return `gradients of ${grouped(fixedBytes / trainedWidth)} parameters x ${trainedWidth} bytes${plan.gradientCards > 1 ? ", this card's share or on their way to it" : ""}`;
     case "buckets":
       return `DDP's buckets: ${grouped(step.trainable)} gradients once more x ${trainedWidth} bytes`;
     case "casts":
@@ -172,12 +178,20 @@ function formulaOf(
     case "residual":
       return ofLayers("the residual stream between blocks, and dropout masks");
     case "head":
+      if (plan.fusedLoss)
+        return `logits of a chunk of tokens, and the labels: ${perToken} bytes a token x ${tokens} tokens`;
       return `logits and what the loss keeps: ${perToken} bytes a token for ${grouped(shape.vocab)} words x ${tokens} tokens`;
     case "mask":
       return `attention masks: ${perToken} bytes a token x ${tokens} tokens`;
+    case "gathered":
+      return "weights brought from host memory for a layer, norm or head while it runs, and gradients on their way there";
     case "backward":
       return fixedBytes > perSampleBytes
         ? "gradients of weights on their way, and gradients of activations"
         : `gradients of activations and work space of the backward: ${perToken} bytes a token x ${tokens} tokens`;
   }
+}
+
+function sharedBy(cards: number): string {
+  return cards === 1 ? "" : `, shared by ${cards} cards`;
 }

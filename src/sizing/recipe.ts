@@ -66,6 +66,19 @@ export interface Plan {
   readonly accumulates: boolean;
   /** DDP's buckets: a second copy of all gradients for the whole run. */
   readonly buckets: boolean;
+  /** Cards that share the optimizer's state (ZeRO-1 and 2); 1 = all of it is here. */
+  readonly stateCards: number;
+  /** Cards that share the gradients too (ZeRO-2): one is scattered as soon as it is there. */
+  readonly gradientCards: number;
+  /** The logits are never whole: `fused-loss.ts`. */
+  readonly fusedLoss: boolean;
+  /** Parameters, gradients and state are in host memory: `gathered.ts`. */
+  readonly offloaded: boolean;
+  /** Cards that share the job, where that matters to one of them. */
+  readonly cards: number;
+  /** Bytes an element of trained and of frozen parameters in host memory. */
+  readonly hostWidth: number;
+  readonly frozenHostWidth: number;
 }
 
 /** Why a recipe has no size here, or null. The first reason only. */
@@ -79,14 +92,13 @@ export function notSized(recipe: Recipe): Unsized | null {
       reason: "recipe-not-sized",
       message: `quant=${recipe.quant} freezes the weights: without lora-rank nothing is left to train, and transformers refuses the run.`,
     };
-  if (recipe.offload === "all") return reason(`Offloading (${recipe.offload})`);
-  if (recipe.parallel !== "sharded" && recipe.parallel !== "ddp")
-    return reason(`Parallel mode ${recipe.parallel}`);
-  return recipe.loss === "full" ? null : reason("A fused loss");
+  return recipe.quant !== "none" && recipe.offload === "all"
+    ? reason(`A quantised base with offload=${recipe.offload}`)
+    : null;
 }
 
-/** The bytes behind a recipe that `notSized` lets through. */
-export function planOf(recipe: Recipe): Plan {
+/** The bytes behind a recipe that `notSized` lets through, on one of `cards` cards where these share the state. */
+export function planOf(recipe: Recipe, cards = 1): Plan {
   const lora = recipe.loraRank !== null;
   // LoRA with fp32 is the usual LoRA on a checkpoint loaded in fp32, as Trainer's bf16=True runs it: under autocast too.
   const mixed = recipe.precision === "amp-bf16" || recipe.precision === "amp-fp16";
@@ -96,17 +108,22 @@ export function planOf(recipe: Recipe): Plan {
   const half = recipe.precision === "bf16" || (lora && mixed && !quantised);
   // A state that is offloaded is updated where it is.
   const here = recipe.offload === "none";
+  // FSDP's mixed precision gathers 16-bit copies of fp32 parameters, and needs no autocast.
+  const offloaded = recipe.offload === "all";
+  const lowered = offloaded && (autocast || half);
   const adamw = here && (recipe.optimizer === "adamw" || recipe.optimizer === "adamw-foreach");
   const oneState = here && (recipe.optimizer === "sgd-momentum" || recipe.optimizer === "lion");
   return {
-    weightWidth: half ? 2 : 4,
+    weightWidth: half || lowered ? 2 : 4,
     quantised:
       recipe.quant === "none" ? null : { how: recipe.quant, wholeWidth: recipe.precision === "fp32" ? 4 : 2 },
-    autocast,
+    autocast: autocast && !offloaded,
     fp16: recipe.precision === "amp-fp16",
     trainBase: !lora,
     adapter:
-      recipe.loraRank === null ? null : { rank: recipe.loraRank, width: recipe.precision === "bf16" ? 2 : 4 },
+      recipe.loraRank === null
+        ? null
+        : { rank: recipe.loraRank, width: lowered || recipe.precision === "bf16" ? 2 : 4 },
     adaptFeedForward: recipe.loraTargets === "all-linear",
     checkpointing: recipe.checkpointing === "full",
     implementation: recipe.attention,
@@ -117,19 +134,34 @@ export function planOf(recipe: Recipe): Plan {
     factoredStates: here && recipe.optimizer === "adafactor",
     update: here ? UPDATES[recipe.optimizer] : "in-place",
     accumulates: recipe.gradAccum > 1,
-    buckets: recipe.parallel === "ddp",
+    // What is in host memory is shared as FSDP shares it, whatever is asked for.
+    buckets: recipe.parallel === "ddp" && !offloaded,
+    stateCards: (recipe.parallel === "zero1" || recipe.parallel === "zero2") && !offloaded ? cards : 1,
+    gradientCards: recipe.parallel === "zero2" && !offloaded ? cards : 1,
+    fusedLoss: recipe.loss === "fused",
+    offloaded,
+    cards,
+    hostWidth: recipe.precision === "bf16" ? 2 : 4,
+    frozenHostWidth: half ? 2 : 4,
   };
 }
 
 /** What of a recipe was sized by the same rules but never measured, a sentence each. */
 export function unmeasured(recipe: Recipe): string[] {
   const said: string[] = [];
-  if (recipe.offload === "optimizer")
+  const stages = recipe.parallel === "zero1" || recipe.parallel === "zero2";
+  if (stages && (recipe.optimizer === "adafactor" || recipe.optimizer === "adamw-8bit"))
     said.push(
-      "Offloading was never measured; the device is taken to hold weights and gradients, and no state.",
+      `Sharing the state of ${recipe.optimizer} was never measured; every card is given an even part.`,
     );
-  if (recipe.parallel === "ddp")
-    said.push("DDP was never measured; its buckets are taken as one more copy of the gradients.");
+  if (stages && recipe.precision === "bf16" && recipe.loraRank === null && recipe.offload === "none")
+    said.push(
+      `${recipe.parallel} is sized with states in bf16, as torch keeps them; DeepSpeed adds fp32 copies, 8 bytes a parameter over all cards.`,
+    );
+  if (recipe.offload === "all" && recipe.parallel !== "sharded")
+    said.push("Parameters are offloaded with ZeRO-3 or FSDP only; it is sized so.");
+  if (recipe.offload === "all" && recipe.loss === "fused")
+    said.push("A fused loss beside offloaded parameters was never measured.");
   if (recipe.attention === "flash" && recipe.paddingMask)
     said.push("Flash attention over padded batches was never measured; it is sized as without padding.");
   return said;

@@ -17,6 +17,7 @@ export function sizeStructure(
   located: LocatedStructure,
   recipe: Recipe,
   seqLen: number,
+  cards = 1,
 ): Result<Sizing, Unsized> {
   const { structure } = located;
   const refused = notSized(recipe);
@@ -24,17 +25,23 @@ export function sizeStructure(
   if (structure.stacks !== undefined) {
     // Evaluated at first use, and at once: most submits name a decoder and need none of these modules.
     const { sizeStacks } = require("./stacks/size.ts") as typeof import("./stacks/size.ts");
-    return sizeStacks(located, structure.stacks, recipe, seqLen);
+    return sizeStacks(located, structure.stacks, recipe, seqLen, cards);
   }
   if (structure.graph !== undefined) {
     const { sizeGraph } = require("./graph/size.ts") as typeof import("./graph/size.ts");
-    return sizeGraph(located, structure.graph, recipe, seqLen);
+    return sizeGraph(located, structure.graph, recipe, seqLen, cards);
   }
   const shape = structure.decoder;
   if (shape === null) {
     return fail({
       reason: "family-not-sized",
       message: `The activations of the family ${structure.family} are not known to this build.`,
+    });
+  }
+  if (structure.tower !== undefined && recipe.offload === "all") {
+    return fail({
+      reason: "recipe-not-sized",
+      message: "Offloading all of a model with a tower is not sized by this build.",
     });
   }
   const notes = [...structure.notes];
@@ -44,10 +51,16 @@ export function sizeStructure(
   if (shape.positionRows > 0 && structure.contextTokens !== null && seqLen > structure.contextTokens) {
     cautions.push(`The model has ${structure.contextTokens} learned positions; ${seqLen} tokens do not run.`);
   }
+  if (isUnusual(recipe)) {
+    const { fusedCaution, sharingNotes } = require("./unusual.ts") as typeof import("./unusual.ts");
+    const caution = recipe.loss === "fused" ? fusedCaution(structure.family) : null;
+    if (caution !== null) cautions.push(caution);
+    notes.push(...sharingNotes(sized, cards));
+  }
   notes.push(...cautions);
   const quantisable = { experts: shape.experts !== undefined, ownLinear: shape.splitBiases ?? false };
   notes.push(...quantisedNotes(sized, quantisable));
-  const plan = planOf(sized);
+  const plan = planOf(sized, cards);
   const tower = structure.tower === undefined ? null : fitTower(structure.tower, seqLen);
   if (tower !== null) {
     notes.push(
@@ -84,6 +97,11 @@ export function sizeStructure(
       cautions,
     }),
   );
+}
+
+/** Whether something beside the usual is to be said of how loss and cards were taken. */
+function isUnusual({ loss, offload, parallel }: Recipe): boolean {
+  return loss !== "full" || offload !== "none" || parallel === "zero1" || parallel === "zero2";
 }
 
 /** The recipe that runs where the asked one cannot, with the sentence that says so. */
@@ -170,6 +188,9 @@ function unmeasuredWith(recipe: Recipe, shape: DecoderShape): string[] {
   }
   if (recipe.precision === "amp-fp16" && recipe.loraRank !== null && shape.experts !== undefined) {
     said.push("Experts in fp16 were never measured; they are sized as in bf16.");
+  }
+  if (recipe.offload === "all" && (shape.delta ?? shape.convolution ?? shape.scan)) {
+    said.push("Offloading the parameters of this family was never measured.");
   }
   if (recipe.checkpointing === "full" && shape.fusedSplit === "shared-index") {
     said.push("Checkpointing of this family's shared keys was never measured.");

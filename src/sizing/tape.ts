@@ -80,6 +80,8 @@ export class Tape extends Memory {
    * and counts saved weights when it looks for the end. Off for the dense decoders, whose figures stand without it.
    */
   exactRecompute = false;
+  /** Cards that share the gradients: of each that has reached its parameter this one keeps its share. */
+  gradientCards = 1;
   private readonly nodes: Node[] = [];
   /** Tensors saved so far, and after how many a recomputation ends; storages beyond it are never made. */
   private saves = 0;
@@ -292,11 +294,21 @@ export class Tape extends Memory {
     to.arrived = to.arrived === null ? grad : this.summed(to.arrived, grad);
     to.uses -= 1;
     if (to.uses > 0) return;
-    if (to.grad === null) {
+    if (this.gradientCards > 1) this.scattered(to);
+    else if (to.grad === null) {
       to.grad = to.arrived.storage;
       this.relabel(to.grad, "gradients");
     } else this.drop(to.arrived);
     to.arrived = null;
+  }
+
+  /** A gradient that is scattered: the share that stays is made beside the whole; an earlier one takes it up. */
+  private scattered(to: Leaf): void {
+    const { fixed, width } = to;
+    const own = this.alloc(Math.ceil(fixed / this.gradientCards) * width, 0, KINDS.gradients);
+    this.drop(to.arrived);
+    if (to.grad === null) to.grad = own;
+    else this.release(own);
   }
 
   private summed(a: Value, b: Value): Value {

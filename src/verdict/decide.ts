@@ -21,7 +21,7 @@ const ORDER: readonly Decision[] = ["allow", "warn", "rewrite", "unjudged", "ref
  * allowed: it asks for no accelerator.
  */
 export function judgeRequest(job: JobToJudge, request: GpuRequest, settings: JudgeSettings): RequestVerdict {
-  const once = { ...job, resize: remembered(job) };
+  const once = { ...job, ...remembered(job) };
   const verdicts = request.candidates.map(
     (candidate): Verdict =>
       isJudged(candidate)
@@ -144,15 +144,22 @@ function worst(decisions: readonly Decision[]): Decision {
   );
 }
 
-/** Each change of the recipe is sized once for all candidates. */
-function remembered(job: JobToJudge): JobToJudge["resize"] {
+/** Each change of the recipe is sized once for all candidates, and once for each number of cards. */
+function remembered(job: JobToJudge): Pick<JobToJudge, "resize" | "perCard"> {
   const known = new Map<string, Sizing>();
-  return (change: Partial<Recipe>, within?: Within) => {
-    const key = JSON.stringify(change);
+  const once = (key: string, size: () => Sizing | null) => {
     const found = known.get(key);
     if (found !== undefined) return found;
-    const sizing = job.resize(change, within);
+    const sizing = size();
     if (sizing !== null) known.set(key, sizing);
     return sizing;
+  };
+  return {
+    resize: (change: Partial<Recipe>, within?: Within) =>
+      once(JSON.stringify(change), () => job.resize(change, within)),
+    ...(job.perCard && {
+      perCard: (change: Partial<Recipe>, cards: number) =>
+        once(`${cards} ${JSON.stringify(change)}`, () => job.perCard?.(change, cards) ?? null),
+    }),
   };
 }

@@ -1,9 +1,8 @@
 import { recipeOf } from "../facts/recipe.ts";
-import type { Recipe } from "../facts/types.ts";
 import { GB } from "../lib/units.ts";
 import type { Candidate, Card, GpuRequest } from "../request/types.ts";
-import type { Sizing } from "../sizing/types.ts";
 import { alternativesFor } from "./alternatives.ts";
+import { basisOf, boundOf, isPooled, needUnder, sizingOn } from "./basis.ts";
 import { costOf } from "./cost.ts";
 import { agreeing, dependsOnBatch, failsAtFirstStep, largestBatch, peakGb, peakMoment } from "./figures.ts";
 import { fitOf, isBorderline } from "./fit.ts";
@@ -20,19 +19,10 @@ import {
 } from "./suggest.ts";
 import type { JobToJudge, Judged, JudgeSettings, Verdict } from "./types.ts";
 
-/** How a job lies on its cards: one job over all of them, or a whole copy on each. */
-interface Basis {
-  readonly pooled: boolean;
-  /** Cards that share one copy. */
-  readonly cards: number;
-  readonly capacityGb: number;
-  readonly samples: number;
-}
-
 /**
- * Judges one candidate. Several cards hold one job sharded over all of them (FSDP, ZeRO-3) at the global batch,
- * except under `parallel=ddp`, where every card holds a whole copy, and on MIG slices, which cannot be sharded.
- * ZeRO-1 and ZeRO-2 lie between the two: judged where both agree, else not judged.
+ * Judges one candidate. Several cards hold one job sharded over all of them (FSDP, ZeRO-3) at the global batch.
+ * Under `ddp` every card holds a whole copy, as MIG slices do, which cannot be sharded; under ZeRO-1 and ZeRO-2 every
+ * card holds the weights and its share of the rest. There each card is judged by itself, at its own batch.
  */
 export function judgeCandidate(
   job: JobToJudge,
@@ -41,11 +31,12 @@ export function judgeCandidate(
   settings: JudgeSettings,
 ): Verdict {
   const parallel = job.facts.parallel.value;
-  const several = candidate.count * candidate.nodes > 1;
-  if (candidate.card.slice || parallel === "ddp") return judgeOn(false, job, candidate, request, settings);
-  if (!several || parallel === "sharded") return judgeOn(true, job, candidate, request, settings);
-  const pooled = judgeOn(true, job, candidate, request, settings);
-  if (pooled.reason === "too-small") return pooled;
+  const pooled = isPooled(parallel, candidate);
+  const sizing = sizingOn(job, {}, pooled, candidate);
+  if (sizing !== null) return judgeOn(pooled, { ...job, sizing }, candidate, request, settings);
+  // A source that gives one line for the whole job cannot say what is shared: both ends have to agree.
+  const shared = judgeOn(true, job, candidate, request, settings);
+  if (shared.reason === "too-small") return shared;
   const alone = judgeOn(false, job, candidate, request, settings);
   if (alone.reason !== "too-small") return alone;
   return {
@@ -53,7 +44,7 @@ export function judgeCandidate(
     candidate,
     reason: "recipe-not-sized",
     message:
-      `parallel=${parallel} over ${pooled.totalCards} cards is not sized: sharded fully the job holds on ` +
+      `parallel=${parallel} over ${shared.totalCards} cards is not sized: sharded fully the job holds on ` +
       `${candidate.label}, copied whole to each card it does not`,
   };
 }
@@ -111,6 +102,7 @@ function judgeOn(
   return {
     kind: "judged",
     candidate,
+    sizing,
     ...outcome,
     requestGb: card.gb * totalCards,
     pooled,
@@ -148,20 +140,14 @@ function judgeOn(
         : hours === null
           ? "no-hours"
           : "no-price",
-    onlySharded: basis.cards > 1 && !asked && fit !== "under" && oneCardNeedGb > card.gb,
+    // Offloaded parameters are gathered for every layer: that is sharding, asked for by another name.
+    onlySharded:
+      basis.cards > 1 &&
+      !asked &&
+      facts.offload.value !== "all" &&
+      fit !== "under" &&
+      oneCardNeedGb > card.gb,
     oneCardNeedGb,
-  };
-}
-
-function basisOf(pooled: boolean, job: JobToJudge, candidate: Candidate): Basis {
-  const batch = job.facts.batch.value;
-  if (!pooled) return { pooled, cards: 1, capacityGb: candidate.card.gb, samples: batch };
-  const cards = candidate.count * candidate.nodes;
-  return {
-    pooled,
-    cards,
-    capacityGb: candidate.card.gb * cards,
-    samples: job.globalBatches?.get(candidate.label) ?? batch * cards,
   };
 }
 
@@ -207,13 +193,9 @@ function sharded(
 }
 
 function alternatives(pooled: boolean, job: JobToJudge, candidate: Candidate, headroom: number) {
-  const { card, count, nodes } = candidate;
-  const needOf = (sizing: Sizing, recipe: Recipe) => {
-    const basis = basisOf(pooled || (recipe.parallel === "sharded" && !card.slice), job, candidate);
-    return { needGb: peakGb(sizing, basis.samples) * headroom, capacityGb: basis.capacityGb };
-  };
-  // Of one copy on one card and one job over all of them the roomier may be meant: the bound is for that.
-  const bytes = (card.gb * count * nodes * GB) / headroom;
-  const { samples } = basisOf(pooled, job, candidate);
-  return alternativesFor(job, recipeOf(job.facts), needOf, { bytes, samples });
+  const within = boundOf(pooled, job, candidate, headroom);
+  const several = candidate.count * candidate.nodes > 1 && !candidate.card.slice;
+  return alternativesFor(recipeOf(job.facts), several, (change) =>
+    needUnder(job, change, candidate, headroom, within),
+  );
 }

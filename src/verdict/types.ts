@@ -92,9 +92,11 @@ export interface Judged {
   readonly decision: Exclude<Decision, "unjudged">;
   readonly rule: RuleId | null;
   readonly reason: "fits" | "too-small" | "over-cost-cap" | "over-requested" | "borderline";
+  /** What it was judged by, where it is known: that of one card of so many where a mode shares the state. */
+  readonly sizing?: Sizing;
   /** Memory asked: card GB x count x nodes. */
   readonly requestGb: number;
-  /** All cards hold one sharded job; false = every card (or slice) holds a whole copy at its own batch. */
+  /** All cards hold one sharded job; false = every card (or slice) is judged by itself, at its own batch. */
   readonly pooled: boolean;
   /** Cards asked over all nodes. */
   readonly totalCards: number;
@@ -187,10 +189,15 @@ export interface Within {
  */
 export type Resize = (change: Partial<Recipe>, within?: Within) => Sizing | null;
 
+/** Sizes one card of `cards` that share the job, with a change of the recipe; null when that cannot be done. */
+export type PerCard = (change: Partial<Recipe>, cards: number) => Sizing | null;
+
 export interface JobToJudge {
   readonly facts: JobFacts;
   readonly sizing: Sizing;
   readonly resize: Resize;
+  /** What one of so many cards holds under a change, in a mode that shares the state; null when it has no size. */
+  readonly perCard?: PerCard;
   /**
    * Global batches that are not batch per device x cards, by the request's label: one that was rewritten keeps the
    * batch of the request it came from, so judging it again finds nothing to rewrite. Read from where it was noted.

@@ -45,8 +45,9 @@ describe("a size that is kept", () => {
           const noted = await sizer(place, first)(facts);
           expect(noted.ok).toBe(computed.ok);
           if (!computed.ok || !noted.ok) return;
-          const changes = changesFor(recipeOf(facts)).map((change) => change.recipe);
+          const changes = changesFor(recipeOf(facts), true).map((change) => change.recipe);
           for (const change of changes.slice(0, 4)) noted.value.resize(change);
+          noted.value.perCard?.({ parallel: "zero2" }, 4);
           first.flush();
           const found = new Keeper(place, "build").find(facts);
           expect(found).not.toBeNull();
@@ -57,6 +58,11 @@ describe("a size that is kept", () => {
               const kept = found!.resize(change, within);
               expect(kept && withoutTerms(kept)).toEqual(anew && withoutTerms(anew));
             }
+          }
+          for (const cards of [4, 8]) {
+            const anew = computed.value.perCard!({ parallel: "zero2" }, cards);
+            const kept = found!.perCard!({ parallel: "zero2" }, cards);
+            expect(kept && withoutTerms(kept)).toEqual(anew && withoutTerms(anew));
           }
         },
       ),

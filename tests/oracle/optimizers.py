@@ -105,4 +105,6 @@ def made(name, model, trained):
 
 
 def state_tensors(optimizer):
+    if optimizer is None:
+        return []
     return [value for state in optimizer.state.values() for value in state.values() if isinstance(value, torch.Tensor)]

@@ -29,7 +29,7 @@ FILES = [FIXTURES / "peaks.jsonl", FIXTURES / "extra.jsonl"]
 DENSE = "llama,qwen2,qwen3,mistral,gemma,phi3,gpt2,gpt_neox,opt,falcon,starcoder2,olmo2,granite".split(",")
 # What was run, beside the batch; the rest of a row is figures.
 CASE = ["config", "changes", "recipe", "optimizer", "attention", "padding_mask", "checkpointing", "lora_rank", "targets",
-        "grad_accum", "ddp", "seq"]
+        "grad_accum", "ddp", "loss", "parallel", "cards", "seq"]
 FIGURES = ["params", "trainable", "peak_bytes", "weights", "optim", "grads", "phase_peaks", "model_class"]
 DROPOUTS = ["attention_dropout", "embedding_dropout", "residual_dropout"]
 
@@ -83,6 +83,7 @@ def measured(config, case, batches, **more):
             file.name, batches, case["seq"], case["attention"], case["recipe"], rank=case["lora_rank"] or 16,
             targets=case["targets"] or "attn", checkpointing=case["checkpointing"], optimizer=case["optimizer"],
             padding_mask=case["padding_mask"], accumulation=case.get("grad_accum", 1), buckets=case.get("ddp", False),
+            loss=case.get("loss", "full"), parallel=case.get("parallel"), cards=case.get("cards", 1),
             **more,
         )
 

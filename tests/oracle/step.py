@@ -13,9 +13,11 @@ and of the optimizer's step, in a step that is not the first (the optimizer's st
 - `buckets`: DDP's flat copies of all gradients, there for the whole run, in buckets of 25 MiB after a first one of 1;
   communication works in place on them and its own memory is not counted.
 - `optimizer` "none": its state and its step are on the host (offload); gradients stay until the step is over.
+- `loss` "fused": see `fused`. `parallel`: one card of several that share the job, or with parameters or state on the
+  host; see `spread`.
 
-Not measured: what `tracker`, `kernels`, `bitsandbytes_kernels`, `model`, `quantised` and `guard` say of themselves; sharding, where a device holds only a
-part of all this; the count of label tokens that Trainer keeps on the device (a number); the data loader; evaluation.
+Not measured: what `tracker`, `kernels`, `bitsandbytes_kernels`, `model`, `quantised` and `guard` say of themselves; the
+count of label tokens that Trainer keeps on the device (a number); the data loader; evaluation.
 """
 import contextlib
 import gc
@@ -27,10 +29,12 @@ import guard  # noqa: E402,F401  (before torch)
 import torch  # noqa: E402
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 
+import fused  # noqa: E402
 import images  # noqa: E402
 import kernels  # noqa: E402
 import optimizers  # noqa: E402
 import scans  # noqa: E402
+import spread  # noqa: E402
 import standins  # noqa: E402
 from model import (adapted, build, family, load_config, lora_targets, make_inputs, trainable_of,  # noqa: E402
                    transformers_without_values)
@@ -63,13 +67,15 @@ class Step:
             self.scaler.scale(torch.zeros(()))
 
     def run(self, inputs):
-        for _ in range(min(self.accumulation, 2)):
-            self._micro_batch(inputs)
+        for left in reversed(range(min(self.accumulation, 2))):
+            with spread.synchronized(self.model, left == 0):
+                self._micro_batch(inputs)
         self.tracker.phase = "optimizer"
         if self.scaler is not None:
             self.scaler.unscale_(self.optimizer)
         if self.clip:
-            torch.nn.utils.clip_grad_norm_(self.trained, 1.0, foreach=True)
+            clipped = self.optimizer.clipped() if isinstance(self.optimizer, spread.Shares) else self.trained
+            torch.nn.utils.clip_grad_norm_(clipped, 1.0, foreach=True)
         self._update()
 
     def _micro_batch(self, inputs):
@@ -128,14 +134,30 @@ def prepared(model, recipe):
     model.forward = convert_outputs_to_fp32(torch.autocast("cuda", dtype=recipe.autocast)(model.forward))
 
 
+def optimizer_of(parallel, cards, name, model, trained):
+    """The optimizer of a name, over this card's part of the parameters where several share its state."""
+    if parallel == "offload":
+        return optimizers.made("none", model, trained)
+    if parallel == "offload-optimizer":
+        return spread.on_host(trained)
+    if parallel in ("zero1", "zero2"):
+        return spread.Shares(trained, cards, int(parallel[-1]), lambda shares: optimizers.made(name, model, shares))
+    if parallel == "zero-redundancy":
+        from torch.distributed.optim import ZeroRedundancyOptimizer
+
+        return ZeroRedundancyOptimizer(trained, torch.optim.AdamW, lr=optimizers.RATE, fused=True)
+    return optimizers.made(name, model, trained)
+
+
 def one_case(path, batches, seq, attention, recipe, rank=16, targets="attn", checkpointing=False, optimizer="fused",
              padding_mask=False, clip=True, weights=None, real_first_step=False, accumulation=1, buckets=False,
-             explain=False):
+             loss="full", parallel=None, cards=1, explain=False):
     """Measures a step of the model of a config.json for each of `batches`, at `seq` tokens a sample.
 
     `recipe` is a name of `recipe.RECIPES`, `optimizer` one of `optimizers`, `attention` sdpa, flash or eager; `rank`
     and `targets` are those of LoRA. `real_first_step`: the optimizer's state comes of a whole step instead of empty
-    gradients. `explain` adds what lived at the peak. Returns a dict of figures by batch; bytes throughout.
+    gradients. `loss` = "fused" is that of `fused`; `parallel` is a way to share of `spread`, over `cards` cards of which
+    one is measured. `explain` adds what lived at the peak. Returns a dict of figures by batch; bytes throughout.
     """
     kind = named(recipe, weights)
     config, cls = load_config(path)
@@ -149,8 +171,11 @@ def one_case(path, batches, seq, attention, recipe, rank=16, targets="attn", che
     changes = images.changes(config, seq) if inputs_kind == "text-and-image" else standins.changes(config) + scans.changes(config)
     tracker = Tracker(kernels.WORKSPACE)
     done = {}
-    with FakeTensorMode(allow_non_fake_inputs=True), torch.device("cuda"), tracker, \
-            transformers_without_values(padding_mask, changes):
+    offloads = parallel == "offload"
+    group = spread.cards(cards) if parallel else contextlib.nullcontext()
+    streams = spread.streams(tracker) if offloads or parallel == "offload-optimizer" else contextlib.nullcontext()
+    with group as mesh, FakeTensorMode(allow_non_fake_inputs=True), torch.device("cuda"), tracker, \
+            transformers_without_values(padding_mask, changes), streams:
         if uses_bitsandbytes:
             bitsandbytes_kernels.started_anew()
         model = build(config, cls, kind.weights, attention)
@@ -173,11 +198,20 @@ def one_case(path, batches, seq, attention, recipe, rank=16, targets="attn", che
             model = adapted(model, rank, lora_targets(model, targets), kind.raise_adapters,
                             None if kind.quant is None else kind.weights)
             model.train()
+        if loss == "fused":
+            fused.patch(model, tracker)
         trained = trainable_of(model)
+        count = sum(p.numel() for p in trained)
         flat = flat_buckets(trained) if buckets else []
-        prepared(model, kind)
-        step = Step(tracker, model, trained, optimizers.made(optimizer, model, trained),
-                    torch.amp.GradScaler("cuda") if kind.scales_loss else None, accumulation, clip)
+        if not offloads:
+            prepared(model, kind)
+        else:
+            # Without autocast: FSDP gathers parameters in the lower dtype.
+            model = spread.offloaded(model, mesh, kind.autocast)
+            trained = trainable_of(model)
+        called = spread.data_parallel(model) if parallel in ("ddp", "zero-redundancy") else model
+        step = Step(tracker, called, trained, optimizer_of(parallel, cards, optimizer, model, trained),
+                    torch.amp.GradScaler("cuda") if kind.scales_loss else None, accumulation, clip and not offloads)
 
         def inputs_of(batch):
             inputs = make_inputs(inputs_kind, config, batch, seq, padding_mask)
@@ -185,16 +219,19 @@ def one_case(path, batches, seq, attention, recipe, rank=16, targets="attn", che
                 return inputs
             return {k: v.to(kind.weights) if images.fed(v) and v.is_floating_point() else v for k, v in inputs.items()}
 
-        if real_first_step:
+        if offloads:
+            # Nothing of the optimizer is on the device; the first step lays groups out.
+            step.run(inputs_of(1))
+        elif real_first_step:
             step.run(inputs_of(1))
         else:
             step.prepare()
         gc.collect()
         quantisation = quantised.state_tensors(model) if kind.quant is not None else []
         always = dict(
-            params=params, trainable=sum(p.numel() for p in trained),
-            weights=storage_bytes([*model.parameters(), *model.buffers(), *quantisation]),
-            optim=storage_bytes(optimizers.state_tensors(step.optimizer)),
+            params=params, trainable=count,
+            weights=storage_bytes([*([] if offloads else model.parameters()), *model.buffers(), *quantisation]),
+            optim=storage_bytes(optimizers.state_tensors(spread.own(step.optimizer))),
             grads=sum(rounded(p.numel() * p.element_size()) for p in trained),
             buckets=storage_bytes(flat), model_class=cls.__name__,
         )

@@ -86,6 +86,14 @@ class Tracker(TorchDispatchMode):
         self.live_bytes += size
         weakref.finalize(storage, self._died, key).atexit = False
 
+    def resized(self, storage):
+        """A followed storage has another size now: FSDP empties storages and fills them again."""
+        size, *rest = self._live[storage._cdata]
+        now = rounded(storage.nbytes())
+        self._live[storage._cdata] = (now, *rest)
+        self.live_bytes += now - size
+        self._note(self.live_bytes)
+
     def _died(self, key):
         self.live_bytes -= self._live.pop(key)[0]
 

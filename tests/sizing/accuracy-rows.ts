@@ -8,7 +8,7 @@ import { CATALOGUE, CONFIGS, located, type Row, readRows, recipeOf } from "./row
 export type Json = Record<string, unknown>;
 
 /** What rows of later files say beside the usual keys. */
-type AnyRow = Row & {
+export type AnyRow = Row & {
   /** The whole config that `changes` are made to, where no list of configs has it. */
   readonly raw?: Json;
   readonly untied?: boolean;
@@ -17,6 +17,9 @@ type AnyRow = Row & {
   readonly loss?: Recipe["loss"];
   readonly quant?: Recipe["quant"];
   readonly offload?: Recipe["offload"];
+  /** Only in `shared.jsonl`: how cards share the job, and how many do. */
+  readonly parallel?: "ddp" | "zero1" | "zero2" | "offload-optimizer" | "offload";
+  readonly cards?: number;
 };
 
 /** A measured step beside what is computed for it; `error` is a share, null where this build does not size it. */
@@ -70,7 +73,7 @@ function compared(file: string, row: AnyRow): Compared {
   const sized =
     recipe === null || !structure.ok
       ? null
-      : sizeStructure(located(structure.value, row.config), recipe, row.seq);
+      : sizeStructure(located(structure.value, row.config), recipe, row.seq, row.cards ?? 1);
   if (sized === null || !sized.ok) return { ...told, error: null, assumed: false };
   const error = peakBytes(sized.value, row.batch) / row.peak_bytes - 1;
   return { ...told, error, assumed: sized.value.assumed.length > 0 };
@@ -90,7 +93,7 @@ export function namedConfig(name: string, fromCatalogue = false): Json {
 }
 
 /** As measured: the named config with the row's changes, whose keys may be dotted. */
-function configOf(row: AnyRow): Json {
+export function configOf(row: AnyRow): Json {
   const config = structuredClone(
     row.raw ?? namedConfig(row.config, row.catalogue === true || "untied" in row),
   );
@@ -116,23 +119,39 @@ function configOf(row: AnyRow): Json {
 }
 
 /** The row's recipe in our words; null where we have none for it (a step without an optimizer). */
-function anyRecipeOf(row: AnyRow): Recipe | null {
+export function anyRecipeOf(row: AnyRow): Recipe | null {
   const named: string = row.optimizer;
   const optimizer = named === "fused" ? "adamw" : named === "foreach" ? "adamw-foreach" : named;
   if (!OPTIMIZERS.includes(optimizer as Optimizer)) return null;
   const recipe = recipeOf(row);
   const half = (row.recipe as string) === "lora-fp16";
+  const { parallel } = row;
   return {
     ...recipe,
     precision: half ? "amp-fp16" : recipe.precision,
     optimizer: optimizer as Optimizer,
     gradAccum: row.grad_accum ?? 1,
-    parallel: row.ddp === true ? "ddp" : recipe.parallel,
+    parallel:
+      row.ddp === true
+        ? "ddp"
+        : parallel === undefined || parallel.startsWith("offload")
+          ? recipe.parallel
+          : (parallel as Recipe["parallel"]),
     loss: row.loss ?? recipe.loss,
     quant: row.quant ?? recipe.quant,
-    offload: row.offload ?? recipe.offload,
+    offload:
+      row.offload ??
+      (parallel === "offload" ? "all" : parallel === "offload-optimizer" ? "optimizer" : recipe.offload),
   };
 }
+
+const PARALLEL_WORDS: Readonly<Record<NonNullable<AnyRow["parallel"]>, string>> = {
+  ddp: "ddp",
+  zero1: "zero1",
+  zero2: "zero2",
+  "offload-optimizer": "offload=optimizer",
+  offload: "offload=all",
+};
 
 /** `amp-bf16, checkpointing`, `LoRA all-linear on fp32`: what decides most of a peak. */
 function recipeWords(row: AnyRow): string {
@@ -152,6 +171,7 @@ function recipeWords(row: AnyRow): string {
   if (row.optimizer !== "fused") words.push(optimizers[row.optimizer] ?? row.optimizer);
   if ((row.grad_accum ?? 1) > 1) words.push("grad-accum");
   if (row.ddp === true) words.push("ddp");
+  if (row.parallel !== undefined) words.push(PARALLEL_WORDS[row.parallel]);
   for (const key of ["loss", "quant", "offload"] as const) {
     const value = row[key];
     if (value !== undefined && value !== "full" && value !== "none") words.push(`${key}=${value}`);

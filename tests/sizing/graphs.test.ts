@@ -132,6 +132,8 @@ describe("what is said", () => {
     expect(refusal({ loraRank: 8 })).toMatch(/^recipe-not-sized: LoRA is not sized from a graph/);
     expect(refusal({ checkpointing: "full" })).toMatch(/^recipe-not-sized: Checkpointing is not sized/);
     expect(refusal({ quant: "nf4" })).toMatch(/^recipe-not-sized/);
+    expect(refusal({ loss: "fused" })).toMatch(/^recipe-not-sized: A fused loss is not sized from a graph/);
+    expect(refusal({ offload: "all" })).toMatch(/^recipe-not-sized: Offloading of parameters is not sized/);
   });
   test("of functions between modules and of modules that are not known", () => {
     expect(sized(structureOf("gpt"), {}).assumed.join(" ")).toContain("taken to be attention");
@@ -173,6 +175,17 @@ describe("more never needs less", () => {
     expect(peak({ attention: "eager" })).toBeGreaterThan(peak({}));
     expect(peak({ paddingMask: true })).toBeGreaterThan(peak({}));
     expect(peak({ attention: "flash" })).toBe(peak({}));
+  });
+  test("sharing the state takes from it, card by card", () => {
+    const on = (parallel: Recipe["parallel"], cards: number) => {
+      const recipe = { ...DEFAULT_RECIPE, parallel };
+      const result = sizeStructure(located(structureOf("gpt"), "m"), recipe, 64, cards);
+      if (!result.ok) throw new Error(result.error.message);
+      return result.value.floorBytes;
+    };
+    expect(on("zero1", 8)).toBeLessThan(on("ddp", 8));
+    expect(on("zero2", 8)).toBeLessThan(on("zero1", 8));
+    expect(on("zero2", 8)).toBeLessThan(on("zero2", 2));
   });
 });
 

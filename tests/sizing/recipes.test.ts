@@ -124,13 +124,6 @@ test("the state of every optimizer is the measured one, within 0.1 %", () => {
   }
 });
 
-test("what was measured is not called unmeasured; what only stands for something is said", () => {
-  for (const row of ROWS) {
-    const said = unmeasured(jobOf(row)).join(" ");
-    expect([row.ddp, row.optimizer, said !== ""]).toEqual([
-      row.ddp,
-      row.optimizer,
-      row.ddp || row.optimizer === "none",
-    ]);
-  }
+test("what was measured is not called unmeasured", () => {
+  for (const row of ROWS) expect([kindOf(row), unmeasured(jobOf(row))]).toEqual([kindOf(row), []]);
 });

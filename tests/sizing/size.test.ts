@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Recipe } from "../../src/facts/types.ts";
+import { readStructure } from "../../src/model/read.ts";
 import { defaultSeqLen } from "../../src/sizing/default-length.ts";
 import { lineAt, peakBytes } from "../../src/sizing/peak.ts";
 import { DEFAULT_RECIPE, describeRecipe } from "../../src/sizing/recipe.ts";
@@ -19,10 +20,7 @@ function size(name: string, part: Partial<Recipe> = {}, tokens = 2048): Sizing {
 
 describe("recipes that this build does not size", () => {
   const cases: readonly (readonly [string, Partial<Recipe>])[] = [
-    ["Parallel mode zero1", { parallel: "zero1" }],
-    ["Parallel mode zero2", { parallel: "zero2" }],
-    ["Offloading (all)", { offload: "all" }],
-    ["A fused loss", { loss: "fused" }],
+    ["A quantised base with offload=all", { quant: "nf4", loraRank: 8, offload: "all" }],
   ];
   for (const [what, part] of cases) {
     test(what, () => {
@@ -51,6 +49,35 @@ describe("what a recipe adds or leaves out", () => {
     const often = size(model, { gradAccum: 4 });
     expect(Math.abs(peakBytes(often, 32) - peakBytes(once, 32) - gradients)).toBeLessThan(1e6);
     expect([often.assumed, once.assumed]).toEqual([[], []]);
+  });
+  test("a fused loss has no moment with whole logits, and says which loss it is", () => {
+    const fused = size(model, { loss: "fused" });
+    const whole = 12 * 128_256 * 2048;
+    expect(lineAt(size(model), 16).perSampleBytes - lineAt(fused, 16).perSampleBytes).toBeGreaterThan(
+      0.9 * whole,
+    );
+    expect(fused.moments.map(({ what }) => what).join(" ")).not.toContain("copies of the logits");
+    expect(fused.notes.join(" ")).toContain("Liger's fused linear cross entropy");
+    expect([fused.assumed, fused.cautions]).toEqual([[], []]);
+    expect(size("openai-community/gpt2", { loss: "fused" }, 1024).cautions?.join(" ")).toContain(
+      "Liger fuses no loss of the family gpt2",
+    );
+  });
+  test("offloaded parameters leave no state on the device, and one layer and the head at a time", () => {
+    const all = size(model, { offload: "all" });
+    expect([all.stateBytes, all.assumed]).toEqual([0, []]);
+    expect(peakBytes(all, 1)).toBeLessThan(0.5 * peakBytes(size(model, { offload: "optimizer" }), 1));
+    expect(all.notes.join(" ")).toContain("FSDP2");
+  });
+  test("a model with whole logits of its own kind is not sized with a fused loss or offloaded", () => {
+    const found = readStructure(CONFIGS["google-bert/bert-base-uncased"]!);
+    if (!found.ok) throw new Error(found.error.message);
+    for (const part of [{ loss: "fused" }, { offload: "all" }] as const) {
+      expect(sizeStructure(located(found.value, "bert"), { ...DEFAULT_RECIPE, ...part }, 512)).toMatchObject({
+        ok: false,
+        error: { reason: "recipe-not-sized" },
+      });
+    }
   });
   test("DDP holds the gradients once more in its buckets", () => {
     expect(

@@ -104,7 +104,7 @@ async function run(input: ParsedWords): Promise<CommandOutput> {
   });
   if (switches.rewrite === true) return { ...(await rewriting(input, rewritten, outcomes)), exit, after };
   if (switches.json === true || values.output === "json") {
-    return { out: `${JSON.stringify(fileDocument(outcomes))}\n`, exit, after };
+    return { out: `${JSON.stringify(fileDocument(outcomes, switches.explain === true))}\n`, exit, after };
   }
   return { out: await forPeople(outcomes, switches.explain === true), exit, after };
 }

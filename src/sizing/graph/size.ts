@@ -21,6 +21,7 @@ export function sizeGraph(
   graph: GraphModel,
   recipe: Recipe,
   seqLen: number,
+  cards = 1,
 ): Result<Sizing, Unsized> {
   const refused = unsizedFor(recipe);
   if (refused !== null) return fail({ reason: "recipe-not-sized", message: refused });
@@ -36,8 +37,9 @@ export function sizeGraph(
     cautions.push(`The model has ${structure.contextTokens} learned positions; ${seqLen} tokens do not run.`);
   if (graph.tokens !== null && graph.tokens !== seqLen)
     notes.push(`The graph was traced with ${graph.tokens} tokens and is sized with ${seqLen}.`);
-  notes.push(...cautions);
-  const plan = planOf(sized);
+  const { sharingNotes } = require("../unusual.ts") as typeof import("../unusual.ts");
+  notes.push(...sharingNotes(sized, cards), ...cautions);
+  const plan = planOf(sized, cards);
   const step = graphStep(graph, plan, seqLen);
   notes.push(`The loss is taken to be ${LOSSES[step.lossKind]}.`);
   const assumed = [...unmeasured(sized)];
@@ -93,5 +95,9 @@ function unsizedFor(recipe: Recipe): string | null {
     return "LoRA is not sized from a graph: adapters go to modules by name; name the model's config or Hugging Face id instead.";
   if (recipe.checkpointing === "full")
     return "Checkpointing is not sized from a graph, which does not tell what is run again; name the model's config or Hugging Face id instead.";
+  if (recipe.loss === "fused")
+    return "A fused loss is not sized from a graph, which ends before its loss; name the model's config or Hugging Face id instead.";
+  if (recipe.offload === "all")
+    return "Offloading of parameters is not sized from a graph, which does not tell what is gathered together; name the model's config or Hugging Face id instead.";
   return null;
 }

@@ -31,6 +31,7 @@ export function graphStep(model: GraphModel, plan: Plan, tokens: number): GraphS
   const envelope = new Envelope();
   const ops = new GraphOps(envelope, tokens, plan.autocast);
   ops.fp16 = plan.fp16;
+  ops.gradientCards = plan.gradientCards;
   const held = new Holdings(ops, plan);
   const leaves = leavesOf(ops, model, plan);
   held.count(0, 1);
@@ -173,7 +174,7 @@ export function graphStep(model: GraphModel, plan: Plan, tokens: number): GraphS
     params: held.params,
     trainable: held.trainable,
     weightBytes: held.weightBytes,
-    gradientBytes: held.trainableBytes,
+    gradientBytes: held.gradientBytes,
     optimizerBytes: held.optimizerBytes(),
     between: [...between],
     lossKind,

@@ -1,5 +1,5 @@
 import type { Recipe } from "../../facts/types.ts";
-import { ok, type Result } from "../../lib/result.ts";
+import { fail, ok, type Result } from "../../lib/result.ts";
 import type { StackModel } from "../../model/stacks.ts";
 import type { LocatedStructure } from "../../model/types.ts";
 import { assembled } from "../assemble.ts";
@@ -15,11 +15,16 @@ export function sizeStacks(
   stacks: StackModel,
   recipe: Recipe,
   seqLen: number,
+  cards: number,
 ): Result<Sizing, Unsized> {
   const { structure } = located;
+  const refused = notSized(recipe, stacks);
+  if (refused !== null) return fail(refused);
   const notes = [...structure.notes];
   const { sized, said, cautions } = asSized(recipe, stacks);
   notes.push(...said);
+  if (recipe.loss === "fused")
+    notes.push("The model has no logits of a vocabulary, so the fused loss changes nothing.");
   const context = longestOf(stacks);
   if (stacks.limits.lengthless) notes.push("A sample is one image; the sequence length is not used.");
   else if (context !== null && seqLen > context)
@@ -28,8 +33,10 @@ export function sizeStacks(
   if (rows !== null && seqLen > rows)
     cautions.push(`The model has ${rows} learned positions; ${seqLen} tokens do not run.`);
   notes.push(...cautions, ...quantisedNotes(sized, { experts: false, ownLinear: false }));
-  const plan = planOf(sized);
+  const plan = planOf(sized, cards);
   const tokens = context === null ? seqLen : Math.min(seqLen, context);
+  const { sharingNotes } = require("../unusual.ts") as typeof import("../unusual.ts");
+  notes.push(...sharingNotes({ ...sized, loss: "full" }, cards));
   const step = stackStep(stacks, plan, tokens, structure.params);
   const layers = stacks.stacks.reduce(
     (sum, one) => sum + one.runs.reduce((all, run) => all + run.layers, 0),
@@ -62,6 +69,16 @@ export function sizeStacks(
       cautions,
     }),
   );
+}
+
+/** What is sized of decoders only. */
+function notSized(recipe: Recipe, { head }: StackModel): Unsized | null {
+  const reason = (what: string): Unsized => ({
+    reason: "recipe-not-sized",
+    message: `${what} is not sized by this build for encoders, encoder-decoders and vision.`,
+  });
+  if (recipe.offload === "all") return reason("Offloading of parameters");
+  return recipe.loss === "fused" && head.kind === "vocabulary" ? reason("A fused loss") : null;
 }
 
 /** Most tokens that the stacks take where a longer text is cut; null where none is. */

@@ -29,6 +29,7 @@ export function stackStep(
   const envelope = new Envelope();
   const ops = new StackOps(envelope, textTokens, plan.autocast, single);
   ops.fp16 = plan.fp16;
+  ops.gradientCards = plan.gradientCards;
   ops.exactRecompute = true;
   const shop: Shop = {
     ops,
@@ -99,7 +100,8 @@ export function stackStep(
 
   // Clipping works in place.
   ops.phase = "optimizer-step";
-  if (plan.trainBase && !plan.accumulates) ops.shift("gradients", outside * plan.weightWidth, 0);
+  if (plan.trainBase && !plan.accumulates)
+    ops.shift("gradients", (outside * plan.weightWidth) / plan.gradientCards, 0);
   ops.shift("backward", held.updateBytes(), 0);
   const byKind = ops.snapshot();
   ops.offer();
@@ -112,7 +114,7 @@ export function stackStep(
     params: held.params,
     trainable: held.trainable,
     weightBytes: held.weightBytes,
-    gradientBytes: held.trainableBytes,
+    gradientBytes: held.gradientBytes,
     optimizerBytes: held.optimizerBytes(),
     packed: { params: held.packedParams, bytes: held.packedBytes },
   };

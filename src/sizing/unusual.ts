@@ -1,0 +1,4 @@
+/** What few recipes need, in one piece: evaluated at first use, and at once. */
+export { fusedLoss } from "./fused-loss.ts";
+export { Gathering } from "./gathered.ts";
+export { fusedCaution, sharingNotes } from "./said.ts";
