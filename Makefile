@@ -7,10 +7,10 @@ TARGET := $(shell uname -s | tr A-Z a-z)-$(shell uname -m)
 SOURCES := $(shell find src lua python-shim -type f 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help build check format test bench oracle accuracy clean
+.PHONY: help build check format test slurm-newer bench oracle accuracy clean
 
 help: ## Print this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: $(BIN) ## Build the executable, dist/neurarch-gate
 
@@ -36,8 +36,12 @@ format: ## Rewrite the sources in the project's format
 test: ## Install what is missing, then run every test
 	sh .ci/test
 
+slurm-newer: build ## Run the tests of a real Slurm under Debian trixie's 24.11 in a chroot (root, 350 MB once)
+	bash tests/slurm/newer.sh
+
 bench: build ## Measure start-up against named peers, into docs/performance.md
 	sh tests/bench/run.sh
+	$(BUN) tests/slurm/latency.ts --into docs/slurm.md
 
 oracle: ## Measure published training steps again, on fake tensors; not part of the tests (1 GB of packages)
 	sh tests/oracle/run.sh

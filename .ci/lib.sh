@@ -53,10 +53,14 @@ setup_build() {
   fi
 }
 
-# What the tests drive for real: Slurm with munge, every Lua it may link, SkyPilot in a venv of its own.
+# What the tests drive for real: Slurm with munge and accounting, every Lua it may link, SkyPilot in a venv of its own.
 setup_hosts() {
   apt_need slurmctld slurm-wlm munge || return 1
   apt_need munged munge || return 1
+  # The parts of MariaDB without its service, which a cluster of the tests starts itself.
+  apt_need slurmdbd slurmdbd || return 1
+  apt_need mariadbd mariadb-server-core || return 1
+  apt_need mariadb-admin mariadb-client || return 1
   for version in 5.1 5.2 5.3 5.4; do apt_need "lua$version" "lua$version" || return 1; done
   venv_need "$ROOT/.cache/sky" sky skypilot==0.13.0 fastapi==0.115.12 starlette==0.46.2
 }

@@ -23,7 +23,11 @@ neurarch = {
   cli = nil, -- command of an external sizing CLI
   plan_url = nil, -- address of a hosted plan that graphs are sent to
   annotate = nil, -- true: a short verdict is appended to the job's comment; false: never
+  cluster = nil, -- the cluster's name in policies; without it Slurm's own
+  policy_file = nil, -- the site's policy file
+  repo_policy = nil, -- what a repository's .neurarch.yml may do: "honour", "tighten-only" or "ignore"
   fail_closed = nil, -- true: a job that should be judged and could not be is refused
+  notice = "unread", -- one line for a GPU job not looked at: "unread", its script came by a pipe; "always", also when no model is named; "never"
   timeout_s = 5, -- seconds a verdict may take before the submit goes on without it
   debug = false, -- true: say why a job was not judged, and show the binary's stderr
   -- settings: end.
@@ -32,13 +36,13 @@ neurarch = {
 -- Settings that travel to the binary as flags of the same name; switches are flags without a value.
 local VALUE_SETTINGS = {
   "config", "mode", "gpu_map", "default_gpu_type", "partition_map", "cards", "prices", "max_cost_usd",
-  "headroom", "sizing", "cli", "plan_url",
+  "headroom", "sizing", "cli", "plan_url", "policy_file", "repo_policy",
 }
 local SWITCH_SETTINGS = { "hours_from_time", "annotate", "fail_closed" }
 
 -- Options that ask for GPUs: as lists of resources, or as a number with or without a type.
 local GPU_LISTS = { "gres", "tres-per-task" }
-local GPU_COUNTS = { "gpus", "gpus-per-node", "gpus-per-socket", "gpus-per-task", "ntasks-per-gpu" }
+local GPU_COUNTS = { "gpus", "gpus-per-node", "gpus-per-socket", "gpus-per-task", "ntasks-per-gpu", "ntasks-per-tres" }
 
 -- Options the verdict depends on, under the names sbatch gives them.
 local REQUEST_OPTIONS = {
@@ -51,6 +55,7 @@ local REQUEST_OPTIONS = {
 local CONTRACT = 1
 local MAX_COMMENT_BYTES = 1024 -- one more and slurmctld refuses the job
 local MAX_OUTPUT_BYTES = 65536
+local MAX_LINE_BYTES = 262144
 local MAX_MESSAGES = 20
 local MAX_MESSAGE_BYTES = 4000
 
@@ -179,10 +184,23 @@ local function json_strings(text)
   return depth == 0 and next(found) and found or nil
 end
 
+-- Slurm's JSON call takes its own options table only: on a table that a site's filter put around it, it crashes.
+local function takes_json(options)
+  if type(slurm) ~= "table" or not slurm.json_cli_options then
+    return false
+  end
+  local meta = getmetatable(options)
+  if type(meta) == "table" and rawget(meta, "_opt") ~= nil then
+    return true
+  end
+  local ok, call = pcall(debug.getinfo, slurm.json_cli_options, "S")
+  return ok and call ~= nil and call.what ~= "C"
+end
+
 -- The request as the user made it: option -> value, without what Slurm fills in. Slurm's JSON has just that;
 -- where it cannot be had, the values that mean "not given" are left out by hand.
 local function request_of(options)
-  if type(slurm) == "table" and slurm.json_cli_options then
+  if takes_json(options) then
     local ok, text = pcall(slurm.json_cli_options, options)
     local set = ok and type(text) == "string" and json_strings(text)
     if set then
@@ -247,15 +265,16 @@ local function has_directive(file)
       from = stop + 1
     end
     rest = rest:sub(from)
-    if not block or rest:find("^%s*[^#%s]") then
+    -- A line that long is no directive, and gathering more of it costs more each time.
+    if not block or #rest > MAX_LINE_BYTES or rest:find("^%s*[^#%s]") then
       return false
     end
   end
   return false
 end
 
--- Where the batch script can be read again: a path and whether that path is this process's stdin; nil without one.
--- The words after the command of srun and salloc are programs and their data, never a script.
+-- Where the batch script can be read again: a path and whether that path is this process's stdin; nil without one,
+-- and then whether there was a script, whose text is gone. The words after the command of srun and salloc are programs and their data, never a script.
 local function script_of(options)
   if options.type ~= nil and options.type ~= "sbatch" then
     return nil
@@ -273,18 +292,19 @@ local function script_of(options)
     if ok and offset then
       return "/proc/self/fd/0", true
     end
-    return nil
+    return nil, true
   end
   return path, false
 end
 
+-- Whether the script names a model; nil where its text cannot be had a second time.
 local function script_names_model(path, on_stdin)
   if path:find("%c") or not (on_stdin or is_regular(path)) then
-    return false
+    return nil
   end
   local file = io.open(path, "rb")
   if not file then
-    return false
+    return nil
   end
   local ok, found = pcall(has_directive, file)
   file:close()
@@ -343,9 +363,12 @@ local function words_of(options, request)
   end
   -- Its own limit comes first, so that it can still say which source was slow.
   add("timeout", timeout_s() > 1 and timeout_s() - 1 or timeout_s())
-  local cluster = options.clusters
-  if not given(cluster) or cluster:find(",", 1, true) or cluster == "all" then
-    cluster = type(slurm) == "table" and slurm.CLUSTER_NAME
+  local cluster = neurarch.cluster
+  if cluster == nil then
+    cluster = options.clusters
+    if not given(cluster) or cluster:find(",", 1, true) or cluster == "all" then
+      cluster = type(slurm) == "table" and slurm.CLUSTER_NAME
+    end
   end
   if given(cluster) then
     add("cluster", cluster)
@@ -472,6 +495,20 @@ local function annotate(options, own, addition)
   annotated = { own = own, whole = whole }
 end
 
+-- Told once a submit, however many components it has.
+local noticed = false
+
+local function notice(gone)
+  local wanted = neurarch.notice
+  if noticed or wanted == "never" or (wanted ~= "always" and not gone) then
+    return
+  end
+  noticed = true
+  local why = gone and "its script can be read only once (it came by a pipe), and NEURARCH_MODEL is not set"
+    or "it names no model (#NEURARCH model=ID in the script, or NEURARCH_MODEL)"
+  tell("log_info", "Neurarch: this GPU job was not checked: " .. why .. ".")
+end
+
 -- The hook -------------------------------------------------------------------------------------------------------
 
 local function judge(options, offset)
@@ -490,9 +527,17 @@ local function judge(options, offset)
   end
   local path, on_stdin = script_of(options)
   local in_environment = (os.getenv("NEURARCH_MODEL") or "") ~= ""
-  if not in_environment and not (path and script_names_model(path, on_stdin)) then
-    debug_note("no model is named, neither by #NEURARCH in the script nor by NEURARCH_MODEL")
-    return success()
+  if not in_environment then
+    local gone, named = path == nil and on_stdin == true, false
+    if path then
+      named = script_names_model(path, on_stdin)
+      gone = named == nil
+    end
+    if not named then
+      notice(gone)
+      debug_note("no model is named, neither by #NEURARCH in the script nor by NEURARCH_MODEL")
+      return success()
+    end
   end
   local words, refused = words_of(options, request_of(options))
   if not words then

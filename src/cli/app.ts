@@ -9,6 +9,7 @@ export const COMMANDS: Readonly<Record<string, () => Promise<{ command: Command 
   size: () => import("./commands/size.ts"),
   cards: () => import("./commands/cards.ts"),
   rightsize: () => import("./commands/rightsize.ts"),
+  doctor: () => import("./commands/doctor.ts"),
   serve: () => import("./commands/serve.ts"),
   "policy apply": () => import("./commands/policy/apply.ts"),
   "policy check": () => import("./commands/policy/check.ts"),

@@ -6,6 +6,7 @@ import {
   openSync,
   readdirSync,
   readSync,
+  realpathSync,
   statSync,
 } from "node:fs";
 import { fail, ok, type Result } from "../lib/result.ts";
@@ -127,6 +128,32 @@ export function entryInfo(
   try {
     const stat = lstatSync(path);
     return { mtimeMs: stat.mtimeMs, uid: stat.uid, isFile: stat.isFile() };
+  } catch {
+    return null;
+  }
+}
+
+/** Kind, owner, permission bits and size of what stands at `path`, links followed; null when absent. */
+export function pathInfo(path: string): {
+  readonly kind: "file" | "directory" | "other";
+  readonly uid: number;
+  readonly gid: number;
+  readonly mode: number;
+  readonly size: number;
+} | null {
+  try {
+    const stat = statSync(path);
+    const kind = stat.isFile() ? "file" : stat.isDirectory() ? "directory" : "other";
+    return { kind, uid: stat.uid, gid: stat.gid, mode: stat.mode & 0o7777, size: stat.size };
+  } catch {
+    return null;
+  }
+}
+
+/** The path with every link resolved; null when there is nothing. */
+export function realPath(path: string): string | null {
+  try {
+    return realpathSync(path);
   } catch {
     return null;
   }

@@ -94,7 +94,8 @@ function readEntry(rest: string): GpuEntry | "unreadable" | "fraction" {
     if (before !== "" && !before.startsWith(":")) return "unreadable";
     const type = before.slice(1).trim();
     if (before !== "" && type === "") return "unreadable";
-    return isNumeric(type) ? "unreadable" : { type: type === "" ? null : type, count };
+    // A type has no colon: `gpu:a10g:1:2` is one count too many.
+    return isNumeric(type) || type.includes(":") ? "unreadable" : { type: type === "" ? null : type, count };
   }
   if (isNumeric(last)) return /[.]/.test(last) && !last.startsWith("-") ? "fraction" : "unreadable";
   // A word after `=` is no count, and after `type:` the place of the count is taken: `gpu:a100:eight`.
@@ -105,7 +106,7 @@ function readEntry(rest: string): GpuEntry | "unreadable" | "fraction" {
 const MAX_COUNT = 1_000_000;
 
 function readCount(text: string): number | "too-many" | null {
-  const match = /^(\d+)(?:([kmgtp])(?:i?b)?)?$/i.exec(text);
+  const match = /^\+?(\d+)(?:([kmgtp])(?:i?b)?)?$/i.exec(text);
   if (match === null) return null;
   const count = Number(match[1]) * 1024 ** (SUFFIX[match[2]?.toLowerCase() ?? ""] ?? 0);
   return count <= MAX_COUNT ? count : "too-many";

@@ -79,6 +79,11 @@ export function countGpus(options: SlurmOptions): SlurmCounts | UncountedRequest
       totals.set("", implied);
     }
   }
+  const bySocket = scales.socket.gpus.length > 0 && scales.node.gpus.length === 0;
+  if (bySocket && totals.size > 0 && countOf(options, "ntasks-per-socket") === null)
+    notes.push(
+      "GPUs per socket are counted for every socket; Slurm gives those of the sockets that tasks run on (--ntasks-per-socket=1 has one on each).",
+    );
   if (totals.size > 0 && shares.length > 0)
     notes.push(
       `${shares.map((share) => share.kind).join(" and ")} shares beside whole GPUs are not counted.`,
@@ -122,11 +127,12 @@ function impliedGpus(options: SlurmOptions, name: string, layout: Layout): numbe
   if (each === "unreadable" || each === null) return badCount(name, options);
   const ntasks = countOf(options, "ntasks");
   if (typeof ntasks === "number" && ntasks % each === 0) return ntasks / each;
-  if (typeof ntasks === "number" && ntasks > 1) {
+  if (typeof ntasks === "number") {
+    const then = ntasks < each ? "for which Slurm gives no GPU" : "which Slurm refuses";
     return {
       reason: "unreadable-request",
       label: "gpu",
-      message: `--ntasks=${ntasks} is no multiple of --${name}=${each}, which Slurm refuses.`,
+      message: `--ntasks=${ntasks} is no multiple of --${name}=${each}, ${then}.`,
     };
   }
   if (layout.nodesFixed) return layout.nodes;

@@ -43,14 +43,13 @@ export function layoutOf(options: SlurmOptions, gpus: GpuScales, notes: string[]
   }
   const asked = nodesOf(options);
   if (asked === "unreadable") return "nodes";
-  const { ntasks = null } = counts;
-  // One task is also what an unset --ntasks reads as in a filter, so alone it says nothing.
-  const tasksAsked = ntasks !== null && ntasks > 1 ? ntasks : null;
+  const tasksAsked = counts.ntasks ?? null;
   const perNode = counts["ntasks-per-node"] ?? null;
   const listed = asked === null ? listedNodes(options) : null;
   let nodes = asked?.least ?? listed;
   if (nodes !== null && tasksAsked !== null && tasksAsked < nodes) {
-    notes.push(`${tasksAsked} tasks cannot use ${nodes} nodes: Slurm lowers --nodes to ${tasksAsked}.`);
+    const tasks = tasksAsked === 1 ? "One task" : `${tasksAsked} tasks`;
+    notes.push(`${tasks} cannot use ${nodes} nodes: Slurm lowers --nodes to ${tasksAsked}.`);
     nodes = tasksAsked;
   }
   if (nodes === null && tasksAsked !== null) {
@@ -60,7 +59,7 @@ export function layoutOf(options: SlurmOptions, gpus: GpuScales, notes: string[]
   nodes = ratio(gpus.job, gpus.node) ?? nodes ?? 1;
   const sockets = counts["sockets-per-node"] ?? extraInfo(options)[0] ?? null;
   const fixed = asked?.fixed === true;
-  const tasks = tasksAsked ?? impliedTasks(options, counts, nodes, fixed, listed !== null) ?? ntasks;
+  const tasks = tasksAsked ?? impliedTasks(options, counts, nodes, fixed, listed !== null);
   const perSocket = counts["ntasks-per-socket"] ?? null;
   const bySocket = tasks === null || perSocket === null ? null : Math.ceil(tasks / perSocket);
   return { nodes, nodesFixed: fixed, tasks, sockets: sockets === null ? bySocket : sockets * nodes };

@@ -23,7 +23,11 @@ export const LUA_SETTINGS = {
   cli: "text",
   plan_url: "text",
   annotate: "switch",
+  cluster: "text",
+  policy_file: "absolute-path",
+  repo_policy: ["honour", "tighten-only", "ignore"],
   fail_closed: "switch",
+  notice: ["unread", "always", "never"],
   timeout_s: "number",
   debug: "switch",
 } as const satisfies Record<string, SettingKind>;
@@ -37,7 +41,7 @@ export type LuaSettings = { readonly [name in LuaSettingName]?: string | number 
 const RANGES: Partial<Record<LuaSettingName, readonly [number, number]>> = {
   headroom: [1, 10],
   timeout_s: [0.1, 600],
-  max_cost_usd: [0, Number.MAX_SAFE_INTEGER],
+  max_cost_usd: [0.01, Number.MAX_SAFE_INTEGER],
 };
 
 /**

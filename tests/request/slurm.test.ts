@@ -73,7 +73,8 @@ const UNTYPED: [string, string][] = [
   ["gres=gpu:4 ntasks=8 ntasks-per-node=4", "gpu:4 x 2 nodes"],
   ["gres=gpu:4 ntasks=8", "gpu:4"],
   ["gres=gpu:4 nodes=4 ntasks=2", "gpu:4 x 2 nodes"],
-  ["gres=gpu:4 nodes=2 ntasks=1", "gpu:4 x 2 nodes"],
+  ["gres=gpu:4 nodes=2 ntasks=1", "gpu:4"],
+  ["gres=gpu:+2", "gpu:2"],
   ["gres=gpu:4 nodelist=n1,n[3-5,7]", "gpu:4 x 5 nodes"],
   ["gres=gpu:4 nodelist=n1,n2 nodes=3", "gpu:4 x 3 nodes"],
   ["ntasks-per-gpu=2 ntasks=4", "gpu:2"],
@@ -155,6 +156,7 @@ const UNJUDGED: [string, string][] = [
   ["gres=gpu:", "--gres=gpu: ! unreadable-request"],
   ["gres=gpu:a100:", "--gres=gpu:a100: ! unreadable-request"],
   ["gres=gpu:a100:eight", "--gres=gpu:a100:eight ! unreadable-request"],
+  ["gres=gpu:a100:1:2", "--gres=gpu:a100:1:2 ! unreadable-request"],
   ["gres=gpu:2:a100", "--gres=gpu:2:a100 ! unreadable-request"],
   ["gres=gpu=a100", "--gres=gpu=a100 ! unreadable-request"],
   ["gres=gpu:-1", "--gres=gpu:-1 ! unreadable-request"],
@@ -199,7 +201,7 @@ describe("the marks of options that were not given", () => {
       "a10g:1 = A10G",
     ],
     ["gpus=invalid-context gres=gres/gpu:h100:2 gpus-per-task=unset tres-per-task=(null)", "h100:2 = H100"],
-    ["gpus-per-task=h100:2 nodes=2 ntasks=1", "h100:2 x 2 nodes = H100"],
+    ["gpus-per-task=h100:2 nodes=2 ntasks-per-node=-2", "h100:2 x 2 nodes = H100"],
   ];
   for (const [text, expected] of ROWS)
     test(text, () => expect(told(slurmRequest(options(text), table))).toBe(expected));
@@ -272,6 +274,13 @@ describe("notes", () => {
     expect(slurmRequest(options("gres=gpu:a100:1 nodes=4 ntasks=2"), table).notes).toEqual([
       "2 tasks cannot use 4 nodes: Slurm lowers --nodes to 2.",
     ]));
+  test("GPUs per socket are told to depend on the tasks, unless a node's count or tasks per socket settle it", () => {
+    const notes = (text: string) => slurmRequest(options(text), table).notes.length;
+    expect(notes("gpus-per-socket=a100:2 sockets-per-node=2")).toBe(1);
+    expect(notes("gpus-per-socket=a100:2 sockets-per-node=2 gpus=a100:4")).toBe(1);
+    expect(notes("gpus-per-socket=a100:2 sockets-per-node=2 gpus-per-node=a100:4")).toBe(0);
+    expect(notes("gpus-per-socket=a100:2 sockets-per-node=2 ntasks-per-socket=1 ntasks=2")).toBe(0);
+  });
   test("shares beside whole GPUs are told", () =>
     expect(slurmRequest(options("gres=gpu:a100:1,shard:2"), table).notes).toEqual([
       "shard shares beside whole GPUs are not counted.",

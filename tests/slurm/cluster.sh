@@ -154,12 +154,13 @@ write_slurm_conf() { # FIRST-PORT
 	AccountingStoragePort=$(($1 + 1))
 	AccountingStoragePass=$DIR/run/munge
 	AccountingStoreFlags=job_comment
+	AccountingStorageTRES=gres/gpu
 	CONF
   fi
   for row in "${NODES[@]}"; do
     read -r node cards extra <<<"$row"
     [ "$extra" = - ] && extra= || extra=,$extra
-    echo "NodeName=$node NodeHostname=$host NodeAddr=127.0.0.1 Port=$port CPUs=64 RealMemory=200000 Gres=gpu:$cards$extra"
+    echo "NodeName=$node NodeHostname=$host NodeAddr=127.0.0.1 Port=$port Sockets=2 CoresPerSocket=32 ThreadsPerCore=1 RealMemory=200000 Gres=gpu:$cards$extra"
     port=$((port + 1))
   done
   echo "PartitionName=gpu Nodes=ALL Default=YES MaxTime=7-0 DefaultTime=30"
@@ -254,7 +255,7 @@ bring_up() {
     --pid-file="$DIR/run/munged.pid" --log-file="$DIR/log/munged.log" --seed-file="$DIR/state/munge.seed"
   until_ok "$PATIENCE_S" munge -S "$DIR/run/munge" -n || { STAGE=munged && return 1; }
   if [ -n "$ACCOUNTING" ]; then
-    mariadb-install-db --no-defaults --user=root --datadir="$DIR/database" --skip-test-db \
+    mariadb-install-db --no-defaults --user=root --datadir="$DIR/database" --skip-test-db --force \
       --auth-root-authentication-method=normal >"$DIR/log/database-install.out" 2>&1
     launch database mariadbd --defaults-file="$DIR/etc/database.cnf"
     until_ok "$PATIENCE_S" database_up || { STAGE=database && return 1; }

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { SITE_FLAGS } from "../../src/cli/flags.ts";
 import { LUA_SETTINGS, type LuaSettings } from "../../src/slurm/lua.ts";
-import { Cluster, type Submitted, slurmIsHere } from "./cluster.ts";
+import { Cluster, type Submitted, slurmIsHere, slurmVersion } from "./cluster.ts";
 import { HELD_UP_MS, StandIn } from "./standin.ts";
 
 const ROOT = resolve(import.meta.dir, "../..");
@@ -12,7 +13,11 @@ const CI = process.env.CI !== undefined;
 
 const HEADER = "#!/bin/bash\n";
 const DIRECTIVE = "#NEURARCH model=Qwen/Qwen3-8B batch=8 seq-len=2048\n";
+/** How the options table shows a `--gres`, by version. */
+const PREFIX = slurmVersion() < "23.11" ? "gres:" : "gres/";
 const JOB_ID = /^\d+\n$/;
+const GONE =
+  "sbatch: lua: Neurarch: this GPU job was not checked: its script can be read only once (it came by a pipe), and NEURARCH_MODEL is not set.\n";
 
 // Under CI these run and fail where something is missing; elsewhere they are left out.
 describe.skipIf(!CI && !slurmIsHere)("under a real Slurm", () => {
@@ -95,7 +100,7 @@ describe.skipIf(!CI && !slurmIsHere)("under a real Slurm", () => {
       );
       expect(gate.calls).toEqual([
         // biome-ignore format: a command line reads as one
-        ["slurm", "--lua-contract", "1", "--timeout", "4", "--cluster", "gatetest", "--gres", "gres:gpu:a10g:1", "--nodes", "2-4", "--time", "00:30:00", "--partition", "gpu", "--exclusive=exclusive", "--script", script],
+        ["slurm", "--lua-contract", "1", "--timeout", "4", "--cluster", "gatetest", "--gres", `${PREFIX}gpu:a10g:1`, "--nodes", "2-4", "--time", "00:30:00", "--partition", "gpu", "--exclusive=exclusive", "--script", script],
       ]);
     });
 
@@ -109,8 +114,8 @@ describe.skipIf(!CI && !slurmIsHere)("under a real Slurm", () => {
         ["--gpus-per-socket", "1", "--sockets-per-node", "1"],
       ],
       ["--ntasks-per-gpu", ["--ntasks-per-gpu=2", "-n4"], ["--ntasks", "4", "--ntasks-per-gpu", "2"]],
-      ["a MIG slice", ["--gres=gpu:a100_3g.20gb:1"], ["--gres", "gres:gpu:a100_3g.20gb:1"]],
-      ["shards", ["--gres=shard:2"], ["--gres", "gres:shard:2"]],
+      ["a MIG slice", ["--gres=gpu:a100_3g.20gb:1"], ["--gres", `${PREFIX}gpu:a100_3g.20gb:1`]],
+      ["shards", ["--gres=shard:2"], ["--gres", `${PREFIX}shard:2`]],
     ];
     for (const [name, words, flags] of REQUESTS) {
       test(`a request by ${name}`, () => {
@@ -153,7 +158,11 @@ describe.skipIf(!CI && !slurmIsHere)("under a real Slurm", () => {
     test("a script from a pipe is gone by then: only the environment can name its model", () => {
       const gate = answering(["decision=allow"]);
       const text = readFileSync(script, "utf8");
-      queuedSilently(slurm.sbatch([], { piped: text }));
+      expect(slurm.sbatch([], { piped: text })).toMatchObject({
+        exit: 0,
+        out: expect.stringMatching(JOB_ID),
+        err: GONE,
+      });
       expect(gate.calls).toEqual([]);
       queuedSilently(slurm.sbatch([], { piped: text, env: { NEURARCH_MODEL: "a/b" } }));
       expect(gate.calls.length).toBe(1);
@@ -165,16 +174,22 @@ describe.skipIf(!CI && !slurmIsHere)("under a real Slurm", () => {
       const fifo = join(scripts, "fifo");
       const made = slurm.run(["mkfifo", fifo]);
       expect(made.exit).toBe(0);
-      for (const env of [{}, { NEURARCH_MODEL: "a/b" }]) {
+      const queued = (env: object, { exit, out, err }: Submitted) =>
+        expect({ exit, out, err }).toEqual({
+          exit: 0,
+          out: expect.stringMatching(JOB_ID),
+          err: "NEURARCH_MODEL" in env ? "" : GONE,
+        });
+      for (const env of [{}, { NEURARCH_MODEL: "a/b" }] as Record<string, string>[]) {
         const viaFifo = slurm.run(
           ["sh", "-c", `cat '${script}' >'${fifo}' & exec sbatch --hold --parsable '${fifo}'`],
           { env },
         );
-        queuedSilently(viaFifo);
+        queued(env, viaFifo);
         expect(viaFifo.ms).toBeLessThan(HELD_UP_MS);
-        queuedSilently(slurm.run(["bash", "-c", `sbatch --hold --parsable <(cat '${script}')`], { env }));
+        queued(env, slurm.run(["bash", "-c", `sbatch --hold --parsable <(cat '${script}')`], { env }));
         const onStdin = `cat '${script}' >'${fifo}' & exec sbatch --hold --parsable <'${fifo}'`;
-        queuedSilently(slurm.run(["sh", "-c", onStdin], { env }));
+        queued(env, slurm.run(["sh", "-c", onStdin], { env }));
       }
       expect(gate.calls.map((call) => call.includes("--script"))).toEqual([false, false, false]);
     });
@@ -288,8 +303,8 @@ describe.skipIf(!CI && !slurmIsHere)("under a real Slurm", () => {
       const { exit, out, err } = slurm.sbatch(words);
       expect({ exit, err }).toEqual({ exit: 0, err: "sbatch: lua: m1\nsbatch: lua: m2\n" });
       expect(gate.calls.map((call) => call[call.indexOf("--gres") + 1])).toEqual([
-        "gres:gpu:a10g:1",
-        "gres:gpu:h100:2",
+        `${PREFIX}gpu:a10g:1`,
+        `${PREFIX}gpu:h100:2`,
       ]);
       expect(slurm.field(out, "Comment").sort()).toEqual(["mine", "mine n1", "mine n2"]);
     });
@@ -458,6 +473,8 @@ describe.skipIf(!CI && !slurmIsHere)("under a real Slurm", () => {
 
     test("every setting of the table is one that the binary knows", () => {
       const json = (name: string, value: unknown) => write(name, JSON.stringify(value));
+      // The executable may be built without policies.
+      const takesPolicies = "policy-file" in SITE_FLAGS;
       const settings: LuaSettings = {
         mode: "reject",
         config: write("gate.toml", ""),
@@ -471,14 +488,18 @@ describe.skipIf(!CI && !slurmIsHere)("under a real Slurm", () => {
         headroom: 1.15,
         sizing: "builtin",
         cli: "/bin/false",
+        plan_url: "http://127.0.0.1:9",
         annotate: true,
+        cluster: "here",
         fail_closed: false,
+        notice: "always",
+        ...(takesPolicies ? { policy_file: write("policy.yml", "version: 1\n"), repo_policy: "ignore" } : {}),
         timeout_s: 10,
         debug: false,
       };
       expect(Object.keys(settings).sort()).toEqual(
         Object.keys(LUA_SETTINGS)
-          .filter((name) => name !== "binary")
+          .filter((name) => name !== "binary" && (takesPolicies || !name.includes("policy")))
           .sort(),
       );
       for (const [name, value] of Object.entries(settings)) {

@@ -6,6 +6,14 @@ import { type LuaSettings, luaWithSettings } from "../../src/slurm/lua.ts";
 const SCRIPT = resolve(import.meta.dir, "cluster.sh");
 const FILTER = readFileSync(resolve(import.meta.dir, "../../lua/cli_filter.lua"), "utf8");
 
+/** The version of the Slurm that is here, `22.05.8`; empty without one. */
+export function slurmVersion(): string {
+  const path = `${process.env.PATH}:/usr/sbin:/sbin`;
+  // sbatch of newer versions tells it only where it finds a cluster.
+  const program = Bun.which("slurmd", { PATH: path });
+  return program === null ? "" : (/[\d.]+/.exec(Bun.spawnSync([program, "-V"]).stdout.toString())?.[0] ?? "");
+}
+
 /** How a Slurm command ended. */
 export interface Submitted {
   readonly exit: number;
@@ -25,7 +33,7 @@ export interface Surroundings {
 
 /** True where a cluster can be started; under CI a missing Slurm is an error, not a reason to skip. */
 export const slurmIsHere =
-  ["slurmctld", "slurmd", "munged"].every(
+  ["slurmctld", "slurmd", "munged", "slurmdbd", "mariadbd"].every(
     (name) => Bun.which(name, { PATH: `${process.env.PATH}:/usr/sbin:/sbin` }) !== null,
   ) && process.getuid?.() === 0;
 
@@ -35,9 +43,11 @@ export class Cluster {
   /** A user's home and working directory. */
   readonly home = mkdtempSync(join(tmpdir(), "gate-user-"));
 
-  static start(): Cluster {
+  /** With `accounting` a data base and slurmdbd run too, for `sacct` and for GPUs in a job's TRES. */
+  static start({ accounting = false } = {}): Cluster {
     const cluster = new Cluster();
-    const child = Bun.spawnSync(["bash", SCRIPT, "start", cluster.folder], { timeout: 60_000 });
+    const words = ["bash", SCRIPT, "start", cluster.folder, ...(accounting ? ["--accounting"] : [])];
+    const child = Bun.spawnSync(words, { timeout: 120_000 });
     if (child.exitCode !== 0) {
       rmSync(cluster.folder, { recursive: true, force: true });
       throw new Error(`the cluster did not start: ${child.stderr.toString()}`);
@@ -98,6 +108,23 @@ export class Cluster {
       .split(/\n\s*\n/)
       .filter((job) => job.includes("JobId="))
       .map((job) => new RegExp(`(?:^|\\s)${name}=(.*)$`, "m").exec(job)?.[1]?.trimEnd() ?? null);
+  }
+
+  /** All of `scontrol -d show job`, by job id; of an array the first record. */
+  records(): ReadonlyMap<string, string> {
+    const records = new Map<string, string>();
+    for (const record of this.run(["scontrol", "-d", "show", "job"]).out.split(/\n\s*\n/)) {
+      const id = /ArrayJobId=(\d+)/.exec(record)?.[1] ?? /JobId=(\d+)/.exec(record)?.[1];
+      if (id !== undefined && !records.has(id)) records.set(id, record);
+    }
+    return records;
+  }
+
+  /** Waits until every job that is not held has run. */
+  settle(patienceMs: number): void {
+    const end = performance.now() + patienceMs;
+    const rows = () => this.run(["squeue", "-h", "-o", "%r"]).out.split("\n").filter(Boolean);
+    while (rows().some((reason) => reason !== "JobHeldUser") && performance.now() < end) Bun.sleepSync(300);
   }
 
   jobs(): number {

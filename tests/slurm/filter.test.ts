@@ -174,8 +174,6 @@ for (const version of VERSIONS) {
           false,
           { NEURARCH_MODEL: "a/b" },
         ],
-        ["a script that is gone", { argv: ["/nowhere/job.sh"], set: { gres: "gres:gpu:1" } }, false],
-        ["a folder", { argv: [scratch], set: { gres: "gres:gpu:1" } }, false],
         ["without Slurm's JSON", { set: { gres: "gres:gpu:1" }, json: false }, true],
       ];
       for (const [name, submit, runs, env] of CASES) {
@@ -189,6 +187,40 @@ for (const version of VERSIONS) {
           });
         });
       }
+    });
+
+    describe("a GPU job that was not looked at", () => {
+      const GONE =
+        "log info Neurarch: this GPU job was not checked: its script can be read only once (it came by a pipe), and NEURARCH_MODEL is not set.";
+      const UNNAMED =
+        "log info Neurarch: this GPU job was not checked: it names no model (#NEURARCH model=ID in the script, or NEURARCH_MODEL).";
+      const gres = { gres: "gres:gpu:1" };
+      const CASES: readonly (readonly [string, Submit, LuaSettings, readonly string[]])[] = [
+        ["a script that is gone", { argv: ["/nowhere/job.sh"], set: gres }, {}, [GONE]],
+        ["a folder", { argv: [scratch], set: gres }, {}, [GONE]],
+        ["a device", { argv: ["/dev/null"], set: gres }, {}, [GONE]],
+        ["never told", { argv: ["/nowhere/job.sh"], set: gres }, { notice: "never" }, []],
+        ["no model named", { argv: [plain], set: gres }, {}, []],
+        ["no model named, told", { argv: [plain], set: gres }, { notice: "always" }, [UNNAMED]],
+        ["srun without a model", { type: "srun", argv: ["train"], set: gres }, {}, []],
+        ["srun, told", { type: "srun", argv: ["train"], set: gres }, { notice: "always" }, [UNNAMED]],
+        ["a wrap, told", { argv: [], set: { ...gres, wrap: "train" } }, { notice: "always" }, [UNNAMED]],
+        ["no GPU", { argv: ["/nowhere/job.sh"] }, { notice: "always" }, []],
+        ["a step", { type: "srun", argv: ["x"], set: { ...gres, jobid: "17" } }, { notice: "always" }, []],
+      ];
+      for (const [name, submit, settings, told] of CASES) {
+        test(name, () => {
+          const gate = allow();
+          expect(once(submit, gate, settings).lines).toEqual([...told, "return 0"]);
+          expect(gate.calls).toEqual([]);
+        });
+      }
+      test("is told once for all components", () => {
+        const text = [0, 1, 2]
+          .map((offset) => submitting({ argv: ["/nowhere/job.sh"], set: gres, offset }))
+          .join("");
+        expect(run(version, text, {}).lines).toEqual([GONE, "return 0", "return 0", "return 0"]);
+      });
     });
 
     describe("the script's header", () => {
@@ -268,6 +300,12 @@ for (const version of VERSIONS) {
         expect(gate.calls[0]).toEqual(["slurm", "--lua-contract", "1", "--timeout", "4", "--cluster", "stubland", "--gres", "gres:gpu:1", "--partition", "gpu", "--exclusive=user", "--script", job]);
       });
 
+      test("the cluster's name in the site's settings goes before Slurm's", () => {
+        const gate = allow();
+        once({ set: { gres: "gres:gpu:1", clusters: "other" } }, gate, { cluster: "gpu-dev" });
+        expect(wordAfter(gate.calls[0], "--cluster")).toBe("gpu-dev");
+      });
+
       test("the cluster asked for with -M", () => {
         const gate = allow();
         once({ set: { gres: "gres:gpu:1", clusters: "other" } }, gate);
@@ -288,6 +326,8 @@ for (const version of VERSIONS) {
           headroom: 1.2,
           sizing: "builtin",
           cli: "node '/opt/it''s here/cli.mjs' $HOME `id`",
+          policy_file: "/etc/neurarch/policy.yml",
+          repo_policy: "tighten-only",
         };
         once({ set: { gres: "gres:gpu:1" } }, gate, {
           ...settings,

@@ -39,6 +39,7 @@ function readBack(lua: string, version = "5.1"): Record<string, string> {
 const DEFAULTS: Record<string, string> = {
   ...Object.fromEntries(Object.keys(LUA_SETTINGS).map((name) => [name, "nil nil"])),
   binary: "string /usr/local/bin/neurarch-gate",
+  notice: "string unread",
   timeout_s: "number 5",
   debug: "boolean false",
 };
@@ -68,7 +69,7 @@ describe("the settings table", () => {
     ["letters beyond ASCII", { default_gpu_type: "größe-字" }, "string größe-字"],
     ["a number", { max_cost_usd: 250 }, "number 250"],
     ["a number as text", { headroom: "1.2" }, "number 1.2"],
-    ["nothing to spend", { max_cost_usd: "0" }, "number 0"],
+    ["a cent to spend", { max_cost_usd: "0.01" }, "number 0.01"],
     ["a fraction of a second", { timeout_s: 0.5 }, "number 0.5"],
     ["a switch", { annotate: true }, "boolean true"],
     ["a switch as text", { fail_closed: "false" }, "boolean false"],
@@ -101,6 +102,10 @@ describe("the settings table", () => {
     ["a word for a number", { max_cost_usd: "cheap" }],
     ["hexadecimal", { max_cost_usd: "0x10" }],
     ["an exponent", { max_cost_usd: "1e3" }],
+    ["a cap of nothing, which the binary does not take", { max_cost_usd: 0 }],
+    ["an unknown notice", { notice: "yes" }],
+    ["an unknown say of repositories", { repo_policy: "loosen" }],
+    ["a policy file beside the user", { policy_file: "policy.yml" }],
     ["a negative cap", { max_cost_usd: -1 }],
     ["a headroom below the peak", { headroom: 0.9 }],
     ["no time", { timeout_s: 0 }],

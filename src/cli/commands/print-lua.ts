@@ -1,4 +1,5 @@
 import filter from "../../../lua/cli_filter.lua" with { type: "text" };
+import { pathKind } from "../../host/fs.ts";
 import { LUA_SETTINGS, type LuaSettings, luaWithSettings } from "../../slurm/lua.ts";
 import type { Command, CommandOutput, ParsedWords } from "../command.ts";
 
@@ -41,5 +42,31 @@ async function run({ values, switches }: ParsedWords): Promise<CommandOutput> {
         (setting === "timeout_s" ? values.timeout : undefined),
     ]),
   ) as LuaSettings;
-  return { out: luaWithSettings(filter, settings), exit: 0 };
+  const out = luaWithSettings(filter, settings);
+  return { out, err: await checkFiles(values), exit: 0 };
+}
+
+/** Settings that name a file which a submit reads. */
+const FILES = ["config", "gpu-map", "partition-map", "cards", "prices"];
+
+/**
+ * Reads the named files as a submit will: a wrong one would leave every job unjudged. The filter may be printed on
+ * another host than it is for, so a file that is not there is only told. Throws `GateError("settings-invalid")`.
+ */
+async function checkFiles(values: ParsedWords["values"]): Promise<string> {
+  const named = [...FILES, "policy-file"].filter((flag) => values[flag] !== undefined);
+  const missing = named.filter((flag) => pathKind(values[flag]!) === "none");
+  const there = named.filter((flag) => FILES.includes(flag) && !missing.includes(flag));
+  if (there.length > 0) {
+    const { loadSettings } = await import("../../gate/load.ts");
+    await loadSettings({
+      values: Object.fromEntries(there.map((flag) => [flag, values[flag]!])),
+      switches: {},
+    });
+  }
+  return missing
+    .map(
+      (flag) => `neurarch-gate print-lua: --${flag}: ${values[flag]} is not on this host; submits need it.\n`,
+    )
+    .join("");
 }

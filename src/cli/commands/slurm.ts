@@ -4,7 +4,7 @@ import { makePolicy } from "../../gate/policy.ts";
 import { makeSizer, SLURM_DEADLINE_MS } from "../../gate/size.ts";
 import { submitJobs } from "../../gate/slurm-submit.ts";
 import { judgeTask } from "../../gate/task.ts";
-import { environment, workingDirectory } from "../../host/env.ts";
+import { environment, executablePath, workingDirectory } from "../../host/env.ts";
 import { GateError } from "../../lib/errors.ts";
 import { commentOf, filterLines } from "../../render/lines.ts";
 import { noteLine } from "../../render/messages.ts";
@@ -21,6 +21,19 @@ const END = "end\n";
 /** The same for words that could not be parsed. */
 function endOf(words: readonly string[]): string {
   return words.some((word) => word.startsWith("--lua-contract")) ? END : "";
+}
+
+/** Throws where the filter is of a later contract: what its flags and its answer mean is not known here. */
+async function refuseNewerFilter(words: readonly string[]): Promise<void> {
+  const at = words.findIndex((word) => word.startsWith("--lua-contract"));
+  const asked = at < 0 ? 0 : Number(words[at]!.split("=")[1] ?? words[at + 1]);
+  if (!(asked > LUA_CONTRACT)) return;
+  const { version } = await import("../version.ts");
+  throw new GateError(
+    "usage",
+    `the Slurm filter is of contract ${asked}, and ${executablePath()} (${version()}) knows up to ${LUA_CONTRACT}`,
+    "Install the neurarch-gate that printed the filter, or print it again with this one: neurarch-gate print-lua.",
+  );
 }
 
 const JOB_FLAGS = jobFlags({ withModel: true });
@@ -59,6 +72,7 @@ export async function runOpen(words: readonly string[]): Promise<CommandOutput> 
       const { commandHelp } = await import("../help.ts");
       return { out: await commandHelp(command), exit: 0 };
     }
+    await refuseNewerFilter(words);
     return await run(parseStrict(words, command.args, command));
   } catch (error) {
     const known = error instanceof GateError ? error : null;
