@@ -2,7 +2,7 @@ import { recipeOf } from "../facts/recipe.ts";
 import type { JobFacts } from "../facts/types.ts";
 import { programIdentity } from "../host/program.ts";
 import type { LocatedStructure } from "../model/types.ts";
-import { leastBytes } from "../sizing/least.ts";
+import { type Bounds, leastBytes } from "../sizing/least.ts";
 import type { Sizing } from "../sizing/types.ts";
 import { type Identity, identityOf } from "../sources/identity.ts";
 import { readKept, sizingKey, writeKept } from "../sources/kept-sizing.ts";
@@ -19,8 +19,7 @@ interface Place {
 interface Book {
   readonly key: string;
   readonly source: Identity["source"];
-  readonly params: number;
-  readonly vocab: number;
+  readonly bounds: Bounds;
   /** By recipe as JSON, and before it the number of cards where the size is that of one of several. */
   readonly byRecipe: Record<string, Sizing | null>;
   grown: boolean;
@@ -55,15 +54,15 @@ export class Keeper {
   }
 
   /** Notes a size that was computed, and those of the recipes it will be asked for; gives back what notes them. */
-  kept(facts: JobFacts, located: LocatedStructure, vocab: number, sized: SizedJob): SizedJob {
+  kept(facts: JobFacts, located: LocatedStructure, bounds: Bounds, sized: SizedJob): SizedJob {
     const identity = identityOf(facts.model.value, this.place);
     // What answered was not what the identity says: an adapter's base, the hub, a broken copy passed over.
     const key = identity?.source === located.source ? this.#keyOf(identity, facts) : null;
     if (identity === null || key === null) return sized;
-    const { source, structure } = located;
+    const { source } = located;
     const before = this.#books.get(key) ?? readKept(this.place.env, key);
     const byRecipe = { ...before?.byRecipe, [JSON.stringify(recipeOf(facts))]: sized.sizing };
-    const book: Book = { key, source, params: structure.params, vocab, byRecipe, grown: true };
+    const book: Book = { key, source, bounds, byRecipe, grown: true };
     this.#books.set(key, book);
     return { ...sized, ...this.#resizing(facts, sized.sizing.seqLen, book, sized) };
   }
@@ -78,7 +77,7 @@ export class Keeper {
   }
 
   #resizing(facts: JobFacts, seqLen: number, book: Book, computed: SizedJob | null): Resizing {
-    const { params, vocab, byRecipe } = book;
+    const { bounds, byRecipe } = book;
     let sizes = computed;
     const once = (name: string, size: (job: SizedJob) => Sizing | null): Sizing | null => {
       const known = byRecipe[name];
@@ -95,7 +94,7 @@ export class Keeper {
         const recipe = { ...recipeOf(facts), ...change };
         if (within !== undefined) {
           const { samples, bytes } = within;
-          if (leastBytes({ params, vocab, recipe, samples, seqLen }) > bytes) return null;
+          if (leastBytes({ ...bounds, recipe, samples, seqLen }) > bytes) return null;
         }
         return once(JSON.stringify(recipe), (job) => job.resize(change));
       },

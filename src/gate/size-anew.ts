@@ -3,7 +3,7 @@ import type { JobFacts } from "../facts/types.ts";
 import { ok, type Result } from "../lib/result.ts";
 import type { LocatedStructure } from "../model/types.ts";
 import { defaultSeqLen } from "../sizing/default-length.ts";
-import { leastBytes } from "../sizing/least.ts";
+import { type Bounds, leastBytes } from "../sizing/least.ts";
 import { sizeStructure } from "../sizing/size.ts";
 import type { Unsized } from "../sizing/types.ts";
 import { type LocateHost, locate, locateHere } from "../sources/locate.ts";
@@ -21,7 +21,7 @@ export async function sizeAnew(
   if (!located.ok) return located;
   const sized = sizeLocated(located.value, facts);
   return sized.ok && keeper !== undefined
-    ? ok(keeper.kept(facts, located.value, vocabOf(located.value), sized.value))
+    ? ok(keeper.kept(facts, located.value, boundsOf(located.value), sized.value))
     : sized;
 }
 
@@ -38,13 +38,12 @@ export function sizeLocated(located: LocatedStructure, facts: JobFacts): Result<
   const seqLen = facts.seqLen.value ?? defaultSeqLen(located.structure.contextTokens);
   const sized = sizeStructure(located, recipe, seqLen);
   if (!sized.ok) return sized;
-  const { params } = located.structure;
-  const vocab = vocabOf(located);
+  const bounds = boundsOf(located);
   const resize: Resize = (change, within) => {
     const changed = { ...recipe, ...change };
     if (within !== undefined) {
       const { samples, bytes } = within;
-      const least = leastBytes({ params, vocab, recipe: changed, samples, seqLen });
+      const least = leastBytes({ ...bounds, recipe: changed, samples, seqLen });
       if (least > bytes) return null;
     }
     const other = sizeStructure(located, changed, seqLen);
@@ -57,7 +56,10 @@ export function sizeLocated(located: LocatedStructure, facts: JobFacts): Result<
   return ok({ sizing: sized.value, resize, perCard });
 }
 
-/** Words whose logits every token has. Encoders score less than all of their tokens, or none. */
-function vocabOf({ structure: { decoder, stacks } }: LocatedStructure): number {
-  return stacks === undefined ? (decoder?.vocab ?? 0) : 0;
+/** What bounds a model's size from below. Encoders score less than all of their tokens, or none. */
+export function boundsOf({ structure: { params, decoder, stacks } }: LocatedStructure): Bounds {
+  if (stacks !== undefined || decoder === null) return { params, vocab: 0, handedOn: 0 };
+  const { vocab, layers, hidden, scan } = decoder;
+  // Adapters find nothing to adapt in a scan, and what is not trained keeps nothing.
+  return { params, vocab, handedOn: scan === undefined ? (layers - 1) * hidden : 0 };
 }

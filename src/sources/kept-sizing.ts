@@ -1,4 +1,5 @@
 import { digest } from "../host/private-files.ts";
+import type { Bounds } from "../sizing/least.ts";
 import type { Moment, Sizing } from "../sizing/types.ts";
 import { readCache, writeCache } from "./cache.ts";
 import type { Identity } from "./identity.ts";
@@ -7,9 +8,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Sizings of one model at one length by recipe, and what a quick bound on others takes. */
 export interface KeptSizings {
-  readonly params: number;
-  /** Words of the output head; 0 where a bound may not count on it. */
-  readonly vocab: number;
+  readonly bounds: Bounds;
   /** By recipe as JSON; null = this recipe has no size. */
   readonly byRecipe: Readonly<Record<string, Sizing | null>>;
 }
@@ -29,11 +28,12 @@ export function sizingKey(identity: Identity, seqLen: number | null, program: st
 /** What is kept under a key; null for none and for what is no entry of ours. */
 export function readKept(env: Environment, key: string): KeptSizings | null {
   const value = readCache(env, "size", key)?.value as
-    | { params?: unknown; vocab?: unknown; byRecipe?: Record<string, KeptSizing | null> }
+    | { bounds?: Partial<Bounds> | null; byRecipe?: Record<string, KeptSizing | null> }
     | null
     | undefined;
-  if (typeof value?.params !== "number" || typeof value.vocab !== "number") return null;
-  const { byRecipe } = value;
+  const { params, vocab, handedOn } = value?.bounds ?? {};
+  if (typeof params !== "number" || typeof vocab !== "number" || typeof handedOn !== "number") return null;
+  const { byRecipe } = value!;
   if (typeof byRecipe !== "object" || byRecipe === null) return null;
   const sizings: Record<string, Sizing | null> = {};
   for (const recipe in byRecipe) {
@@ -42,16 +42,16 @@ export function readKept(env: Environment, key: string): KeptSizings | null {
     if (kept !== null && !Array.isArray(kept.moments)) return null;
     sizings[recipe] = kept && { ...kept, moments: kept.moments.map(unpacked) };
   }
-  return { params: value.params, vocab: value.vocab, byRecipe: sizings };
+  return { bounds: { params, vocab, handedOn }, byRecipe: sizings };
 }
 
 /** Keeps sizings under a key. What cannot be kept is computed again next time. */
-export function writeKept(env: Environment, key: string, { params, vocab, byRecipe }: KeptSizings): void {
+export function writeKept(env: Environment, key: string, { bounds, byRecipe }: KeptSizings): void {
   const packedUp: Record<string, KeptSizing | null> = {};
   for (const [recipe, sizing] of Object.entries(byRecipe)) {
     packedUp[recipe] = sizing && { ...sizing, moments: sizing.moments.map(packed) };
   }
-  writeCache(env, "size", key, { params, vocab, byRecipe: packedUp });
+  writeCache(env, "size", key, { bounds, byRecipe: packedUp });
 }
 
 const OPTIMIZER = "optimizer";

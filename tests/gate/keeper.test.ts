@@ -99,7 +99,7 @@ describe("a size that is kept", () => {
     ["that was cut", ({ path }) => writeFileSync(path, readFileSync(path, "utf8").slice(0, 300))],
     [
       "of another shape",
-      ({ path }) => writeFileSync(path, readFileSync(path, "utf8").replace("vocab", "words")),
+      ({ path }) => writeFileSync(path, readFileSync(path, "utf8").replace("handedOn", "handed")),
     ],
     [
       "of a model that a folder now stands for",

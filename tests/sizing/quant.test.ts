@@ -217,6 +217,7 @@ test("the quick lower bound is one", () => {
       const least = leastBytes({
         params: sizing.params!,
         vocab: m.vocab,
+        handedOn: 0,
         recipe,
         samples: count,
         seqLen,
