@@ -136,7 +136,7 @@ export class Rightsizer {
   #smallest(needGb: number, asked: number): CardCount | null {
     const { table } = this.settings;
     const cards = table.cards.filter((card) => card.candidate && card.vendor === "cuda");
-    return asCardCount(smallestCard(cards, needGb) ?? smallestRequest(cards, needGb, asked), table);
+    return asCardCount(smallestCard(cards, needGb) ?? smallestRequest(cards, () => needGb, asked), table);
   }
 
   #request(gpu: string, nodes: string): GpuRequest {

@@ -130,7 +130,7 @@ export interface DecoderShape {
   readonly alwaysMasked?: boolean;
   /** Biases are added by an operation of their own (falcon). */
   readonly splitBiases?: boolean;
-  /** The attention's output projection is not among the names that "attention" LoRA adapts (gpt2, gpt_neox, falcon). */
+  /** The attention's output projection is not among the names that "attention" LoRA adapts (gpt2, gpt_bigcode, gpt_neox, falcon). */
   readonly outputUnadapted?: boolean;
   /** Queries are scaled before attention, as an operation of its own (opt). */
   readonly queryScaledFirst?: boolean;
@@ -140,6 +140,8 @@ export interface DecoderShape {
   readonly eagerOnly?: boolean;
   /** Every layer holds a causal mask of this many rows and columns, a byte each (gpt_neo). */
   readonly maskBufferRows?: number;
+  /** There is one such mask for all layers (gpt_bigcode). */
+  readonly maskBufferShared?: boolean;
   /** Rotated heads are concatenated with an unrotated rest even where there is none (phi3, gpt_neox). */
   readonly rotaryConcatenates?: boolean;
   /** Soft-capping of scores (runs eager) and of logits (gemma2). */

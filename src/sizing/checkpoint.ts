@@ -19,6 +19,21 @@ function lastQuantised({ shape, feedForward }: Layer): Projection | null {
 }
 
 /**
+ * What the backward of a layer makes before it needs a saved tensor: where it ends with experts, their sum's gradient
+ * laid out for every choice; where with a quantised projection, that one's.
+ */
+function beforeRecompute(ops: Ops, layer: Layer): Tensor | null {
+  const last = lastQuantised(layer);
+  if (last !== null) return last.quantiser!.beforeRecompute(ops, last);
+  const { shape, feedForward } = layer;
+  if (shape.normPlacement !== "pre" || shape.dropout.residual) return null;
+  if (feedForward === null || !("router" in feedForward) || !("sum" in feedForward)) return null;
+  const { experts, shared, sum } = feedForward;
+  if (shared !== null || experts.everyToken) return null;
+  return ops.perToken(experts.perToken * shape.hidden, sum.width);
+}
+
+/**
  * A layer under checkpointing: only what it is called with is kept, and its backward runs it again first. The
  * second run is under autocast of its own, ends at its last saved tensor, and leaves nothing behind.
  * Source: torch/utils/checkpoint.py, the non-reentrant form, which transformers 5 uses.
@@ -37,8 +52,7 @@ export function checkpointedLayer(ops: Ops, x: Tensor, layer: Layer, around: Sur
     const { kind } = ops;
     const sink = catcher();
     const mark = ops.mark();
-    const last = lastQuantised(layer);
-    const early = last === null ? null : last.quantiser!.beforeRecompute(ops, last);
+    const early = beforeRecompute(ops, layer);
     const out = ops.recomputed(saves, () =>
       forwardLayer(ops, { ...x, node: needs ? sink : null }, layer, around),
     );

@@ -90,11 +90,8 @@ export class Ops extends Arithmetic {
     const trained = weight.trainable;
     const node = this.node(
       [input, w, b],
-      // The weights themselves are there all along; only a copy of them is held.
-      [
-        trained ? input.storage : null,
-        needsInput && (w !== weight || this.exactRecompute) ? w.storage : null,
-      ],
+      // The weights themselves are there all along, yet they count where a recomputation looks for its end.
+      [trained ? input.storage : null, needsInput ? w.storage : null],
       (grad) => {
         const gradWeight = trained ? this.like(weight, input.width) : null;
         const gradInput = needsInput ? this.like(input) : null;

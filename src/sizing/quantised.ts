@@ -4,9 +4,9 @@ import type { Recipe } from "../facts/types.ts";
 const MEASURED: ReadonlySet<string> = new Set(
   (
     "albert apertus bart bert bloom cohere deberta-v2 deepseek_v2 distilbert electra ernie4_5 " +
-    "exaone4 falcon gemma gemma2 gemma3_text gemma4_text glm4_moe gpt2 gpt_neo gpt_neox " +
+    "exaone4 falcon gemma gemma2 gemma3_text gemma4_text glm4_moe gpt2 gpt_bigcode gpt_neo gpt_neox " +
     "gpt_oss gptj granite granitemoe lfm2 llama llama4_text mbart minimax_m2 mistral mixtral " +
-    "modernbert mpnet nemotron olmo olmo2 olmo3 olmoe opt phi3 phimoe qwen2 qwen2_moe qwen3 " +
+    "modernbert mpnet mt5 nemotron olmo olmo2 olmo3 olmoe opt phi phi3 phimoe qwen2 qwen2_moe qwen3 " +
     "qwen3_5_text qwen3_moe roberta stablelm starcoder2 t5 whisper xlm-roberta"
   ).split(" "),
 );

@@ -186,9 +186,6 @@ function unmeasuredWith(recipe: Recipe, shape: DecoderShape): string[] {
   if (recipe.checkpointing === "full" && shape.eagerOnly) {
     said.push("Checkpointing of this family was never measured.");
   }
-  if (recipe.precision === "amp-fp16" && recipe.loraRank !== null && shape.experts !== undefined) {
-    said.push("Experts in fp16 were never measured; they are sized as in bf16.");
-  }
   if (recipe.offload === "all" && (shape.delta ?? shape.convolution ?? shape.scan)) {
     said.push("Offloading the parameters of this family was never measured.");
   }

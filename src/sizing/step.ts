@@ -50,14 +50,6 @@ export function trainingStep(
       : towers().towerOps(envelope, tokens, plan.autocast, single);
   ops.fp16 = plan.fp16;
   ops.gradientCards = plan.gradientCards;
-  const special = shape.experts ?? shape.latent ?? shape.delta ?? shape.convolution ?? shape.scan;
-  const written = shape.activation === "gelu-function" || shape.activation === "xielu";
-  ops.exactRecompute =
-    tower !== null ||
-    special !== undefined ||
-    written ||
-    plan.quantised !== null ||
-    shape.windows.some(({ differs }) => differs);
   const context: Context = {
     ops,
     shape,
@@ -79,7 +71,7 @@ export function trainingStep(
   held.countOutside(outside);
   held.account();
   const { maskBufferRows: rows = 0 } = shape;
-  if (rows > 0) ops.shift("weights", shape.layers * rounded(rows * rows), 0);
+  if (rows > 0) ops.shift("weights", (shape.maskBufferShared ? 1 : shape.layers) * rounded(rows * rows), 0);
   // Token ids and labels, and the mask of a padded batch.
   ops.shift("inputs", 0, (plan.paddingMask ? 3 : 2) * INT64 * tokens + (side?.fedBytes ?? 0));
 

@@ -75,11 +75,6 @@ const NOTHING: readonly never[] = [];
 export class Tape extends Memory {
   /** Under checkpointing a layer's forward keeps nothing for backward. */
   recording = true;
-  /**
-   * Under checkpointing PyTorch hands out what a recomputation saved once, so that it dies before gradients are cast,
-   * and counts saved weights when it looks for the end. Off for the dense decoders, whose figures stand without it.
-   */
-  exactRecompute = false;
   /** Cards that share the gradients: of each that has reached its parameter this one keeps its share. */
   gradientCards = 1;
   private readonly nodes: Node[] = [];
@@ -181,7 +176,7 @@ export class Tape extends Memory {
       run,
       grads: outputs === 1 ? [null] : new Array(outputs).fill(null),
       reached: false,
-      again: this.exactRecompute && this.endAfter !== Number.POSITIVE_INFINITY,
+      again: this.endAfter !== Number.POSITIVE_INFINITY,
     };
     if (recording) this.nodes.push(node);
     return node;

@@ -50,8 +50,9 @@ export function sizingOn(
   const asked = Object.keys(change).length === 0;
   const usual = () => (asked ? job.sizing : job.resize(change, within));
   if (cards === 1 || candidate.card.slice) return usual();
-  if (sharesState(recipe)) return job.perCard?.(change, cards) ?? null;
-  if (recipe.offload === "all" && pooled) {
+  if (sharesState(recipe) || (recipe.offload === "all" && !pooled))
+    return job.perCard?.(change, cards) ?? null;
+  if (recipe.offload === "all") {
     const each = job.perCard?.(change, cards) ?? usual();
     return each === null ? null : onAll(each, cards);
   }

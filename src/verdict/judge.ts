@@ -1,4 +1,5 @@
 import { recipeOf } from "../facts/recipe.ts";
+import type { Recipe } from "../facts/types.ts";
 import { GB } from "../lib/units.ts";
 import type { Candidate, Card, GpuRequest } from "../request/types.ts";
 import { alternativesFor } from "./alternatives.ts";
@@ -185,11 +186,12 @@ function sharded(
   headroom: number,
 ): Size | null {
   if (candidate.card.slice) return null;
-  const sizing = job.facts.parallel.value === "sharded" ? null : job.resize({ parallel: "sharded" });
+  const change: Partial<Recipe> = job.facts.parallel.value === "sharded" ? {} : { parallel: "sharded" };
   const basis = basisOf(true, job, candidate);
-  const needGb = peakGb(sizing ?? job.sizing, basis.samples) * headroom;
+  const on = (count: number) => sizingOn(job, change, true, { ...candidate, count, nodes: 1 }) ?? job.sizing;
+  const needGbOn = (count: number) => peakGb(on(count), basis.samples) * headroom;
   // A vendor without listed cards has only the card that was asked to suggest more of.
-  return smallestRequest(cards.length > 0 ? cards : [candidate.card], needGb, basis.cards);
+  return smallestRequest(cards.length > 0 ? cards : [candidate.card], needGbOn, basis.cards);
 }
 
 function alternatives(pooled: boolean, job: JobToJudge, candidate: Candidate, headroom: number) {

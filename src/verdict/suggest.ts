@@ -65,12 +65,18 @@ export function smallestCard(cards: readonly Card[], needGb: number): Size | nul
 
 /**
  * The smallest request that holds the need where no single card does: the cheapest of those up to the number of
- * cards asked, else, up to `MOST_CARDS`, the one of the fewest cards, then the cheapest, then the smallest.
+ * cards asked, else, up to `MOST_CARDS`, the one of the fewest cards, then the cheapest, then the smallest. With
+ * everything offloaded the need grows with the number of cards.
  */
-export function smallestRequest(cards: readonly Card[], needGb: number, asked: number): Size | null {
-  const within = cheapest(holding(sizesUpTo(cards, asked), needGb));
+export function smallestRequest(
+  cards: readonly Card[],
+  needGbOn: (count: number) => number,
+  asked: number,
+): Size | null {
+  const upTo = (most: number) => sizesUpTo(cards, most).filter(({ gb, count }) => gb >= needGbOn(count));
+  const within = cheapest(upTo(asked));
   if (within !== null) return within;
-  const beyond = holding(sizesUpTo(cards, MOST_CARDS), needGb);
+  const beyond = upTo(MOST_CARDS);
   return (
     beyond.sort((a, b) => a.count - b.count || ascending(hourly(a), hourly(b)) || a.gb - b.gb)[0] ?? null
   );

@@ -106,6 +106,16 @@ describe("every measured step", () => {
     expect(all.under).toBeGreaterThan(-3);
     expect(all.over).toBeLessThan(6);
   });
+  test("of T5's eager attention beside a cache of keys and values within 0.05 %", () => {
+    const eager = judged.filter(
+      ({ row, family }) => /t5$/.test(family) && row.attention === "eager" && !row.checkpointing,
+    );
+    expect(eager.length).toBeGreaterThan(30);
+    expect(summary(eager.map(({ errorPercent }) => errorPercent))).toMatchObject({
+      under: expect.closeTo(0, 1),
+      over: expect.closeTo(0, 1),
+    });
+  });
   test("assumes nothing", () => {
     const said = judged.filter(({ sizing }) => sizing.assumed.length > 0);
     expect(said.map(({ row, sizing }) => [row.config, sizing.assumed])).toEqual([]);

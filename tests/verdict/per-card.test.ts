@@ -169,9 +169,22 @@ describe("verdicts on one card of several", () => {
   test("offloaded parameters are shared as FSDP shares them, and that is said", () => {
     const job = jobOn({ parallel: "ddp", offload: "all", batch: 1 });
     expect(job.sizing.assumed.join(" ")).toContain("ZeRO-3 or FSDP only");
-    expect(judged(job, "H200:8").verdict.needGb).toBe(
-      verdictOn({ offload: "all", batch: 1 }, "H200:1").needGb,
-    );
+    const need = (parallel: Recipe["parallel"]) =>
+      verdictOn({ parallel, offload: "all", batch: 1 }, "H200:8").needGb;
+    expect(need("ddp")).toBe(need("zero2"));
+    expect(need("zero1")).toBe(need("zero2"));
+    expect(need("ddp")).toBeCloseTo(verdictOn({ offload: "all", batch: 1 }, "H200:8").needGb / 8, 6);
+  });
+
+  test("the smallest request holds what each of its cards gathers", () => {
+    const job = { offload: "all", gradAccum: 4, seqLen: 512 } as const;
+    for (const samples of [16, 32, 48, 64, 80, 96]) {
+      const { smallestRequest } = verdictOn({ ...job, batch: samples }, "T4:1");
+      if (smallestRequest === null || samples % smallestRequest.count > 0) continue;
+      const { accelerator, count } = smallestRequest;
+      const there = verdictOn({ ...job, batch: samples / count }, `${accelerator}:${count}`);
+      expect([samples, there.fit === "under"]).toEqual([samples, false]);
+    }
   });
 
   test("a line of an external source cannot be shared out: both ends have to agree", () => {

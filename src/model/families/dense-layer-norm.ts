@@ -97,6 +97,8 @@ export const phi = dense({
     normPlacement: "parallel-one",
     mlp: "plain",
     activation: activationOf(config, "hidden_act", "gelu_new").activation,
+    // Its name, dense, is not among those that attention's adapters go to.
+    outputUnadapted: true,
     bias: { qkv: true, out: true, mlp: true, head: true },
     rotary: config.number("partial_rotary_factor", 0.5),
   }),
@@ -182,7 +184,9 @@ export const bloom = dense({
 /** StarCoder 1: GPT-2 whose keys and values are a single head under `multi_query`. */
 export const gptBigcode = dense({
   types: ["gpt_bigcode"],
-  measured: (config) => config.flag("multi_query", true),
+  measured: (config) =>
+    config.flag("multi_query", true) &&
+    activationOf(config, "activation_function", "gelu_pytorch_tanh").assumed.length === 0,
   defaults: {
     hidden: 768,
     layers: 12,
@@ -198,7 +202,7 @@ export const gptBigcode = dense({
     positionRows: config.size("n_positions", 1024),
     norm: "layer",
     mlp: "plain",
-    activation: "gelu-tanh",
+    activation: activationOf(config, "activation_function", "gelu_pytorch_tanh").activation,
     fusedQkv: true,
     rotary: 0,
     dropout: {
@@ -207,6 +211,9 @@ export const gptBigcode = dense({
       embedding: config.number("embd_pdrop", 0.1) > 0,
     },
     bias: { qkv: true, out: true, mlp: true, head: false },
+    maskBufferRows: config.size("n_positions", 1024),
+    maskBufferShared: true,
+    outputUnadapted: true,
   }),
   nearest: "gpt2",
 });

@@ -23,6 +23,8 @@ export interface ExpertBlock {
   readonly experts: ExpertsShape;
   readonly inner: ExpertMatrices;
   readonly outer: ExpertMatrices;
+  /** Bytes an element of what the experts' results are summed in; known once they ran. */
+  readonly sum: { width: number };
 }
 
 /** A mixture of experts in the place of a feed-forward block. */
@@ -58,6 +60,7 @@ export function expertBlock(context: Context): ExpertBlock {
     experts: mixture,
     inner: matrices(shape.hidden, 2 * mixture.width, 2),
     outer: matrices(mixture.width, shape.hidden, 1),
+    sum: { width: weightWidth },
   };
 }
 
@@ -65,9 +68,11 @@ export function experts(context: Context): Experts {
   const { shape } = context;
   const mixture = shape.experts!;
   const { shared } = mixture;
+  // Most classes declare the router first, and an optimizer comes to it first.
+  const first = router(context, mixture, shape.adaptsExperts ? context.feedForward : null);
   return {
     ...expertBlock(context),
-    router: router(context, mixture, shape.adaptsExperts ? context.feedForward : null),
+    router: first,
     shared: shared === null ? null : feedForward({ ...context, shape: sharedShape(shape, shared) }),
     sharedGate: shared?.gated ? projection(context, shape.hidden, 1, false, context.feedForward) : null,
   };
@@ -138,6 +143,7 @@ export function throughExperts(ops: Ops, x: Tensor, choice: Choice, block: Exper
   ops.workspace(back.storage.fixed, back.storage.per);
   const inOrder = replaced(ops, weighted, (t) => rowsOf(ops, t, back, choices * shape.hidden));
   const summed = sumOfParts(ops, inOrder, choices);
+  block.sum.width = summed.width;
   const result = ops.cast(summed, x.width);
   ops.drop(ids, order, selected, weights);
   ops.drop(narrow, perExpert, offsets, out);
@@ -153,7 +159,7 @@ function biasOf(ops: Ops, { bias, features }: ExpertMatrices, ids: Tensor, choic
 }
 
 /**
- * One product for all experts. 16-bit weights have a kernel; others go through transformers' own operator, which
+ * One product for all experts. Weights in bf16 have a kernel; others go through transformers' own operator, which
  * keeps its input and computes both gradients whether they are asked for or not.
  */
 function grouped(
@@ -166,7 +172,7 @@ function grouped(
   choices: number,
 ): Tensor {
   const input = ops.cast(x, weight.width);
-  const kernel = weight.width === HALF;
+  const kernel = weight.width === HALF && !ops.fp16;
   const needsInput = ops.needsGrad(input);
   const trained = ops.needsGrad(weight);
   const out = ops.record(

@@ -27,7 +27,9 @@ export function gather(ops: Ops, x: Tensor, indices: Tensor, count: number): Ten
 
 /** `x[indices]` by row, to `perToken` elements a token. */
 export function rowsOf(ops: Ops, x: Tensor, indices: Tensor, perToken: number): Tensor {
-  return ops.record(ops.perToken(perToken, x.width), [x], [indices.storage], scattered(ops, x));
+  // Indices are saved before rows are copied: a recomputation that ends here copies none.
+  const node = ops.node([x], [indices.storage], scattered(ops, x));
+  return ops.outcome(node, ops.perToken(perToken, x.width));
 }
 
 /** Backward of every kind of indexing: zeros, and their copy with the gradient written in. */

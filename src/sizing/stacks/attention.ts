@@ -81,6 +81,7 @@ export function attend(
       size: headDim,
       dropout: block.dropout.attention,
       byToken: !attention.ordered && !(around.caches && kernel === "flash"),
+      cached: around.caches,
       causal: memory === null && around.causal && mask === null,
       ...(around.chunk === undefined ? {} : { chunk: around.chunk }),
     };

@@ -10,6 +10,8 @@ export interface Call {
   readonly dropout: boolean;
   /** Operands are ordered token by token in memory, so that a result needs no copy to be viewed by token. */
   readonly byToken: boolean;
+  /** Keys and values come from a cache, which put them in order by head. */
+  readonly cached?: boolean;
   readonly causal: boolean;
   /** Tokens that see each other, where not all do. */
   readonly chunk?: number;
@@ -211,9 +213,10 @@ export function eager(
   softmaxFull: boolean,
 ): Tensor {
   const { heads, byToken, dropout } = call;
+  const keysByToken = byToken && call.cached !== true;
   const square = tokensOf(query, call) * (call.chunk ?? tokensOf(key, call));
   const probabilities = ops.within("scores", () => {
-    let scores = matrices(ops, query, key, heads * square, byToken, byToken);
+    let scores = matrices(ops, query, key, heads * square, byToken, keysByToken);
     scores = replaced(ops, scores, (t) => ops.scaled(t));
     for (const addend of addends)
       if (addend !== null) scores = replaced(ops, scores, (t) => ops.addition(t, addend));
@@ -223,7 +226,7 @@ export function eager(
     ops.drop(soft);
     return dropout ? dropped(ops, back) : back;
   });
-  const out = matrices(ops, probabilities, value, query.per, false, byToken);
+  const out = matrices(ops, probabilities, value, query.per, false, keysByToken);
   const copied = ops.copy(out);
   // The layer's own name holds what attention returned beside its result.
   ops.drop(ops.returned);

@@ -30,7 +30,6 @@ export function stackStep(
   const ops = new StackOps(envelope, textTokens, plan.autocast, single);
   ops.fp16 = plan.fp16;
   ops.gradientCards = plan.gradientCards;
-  ops.exactRecompute = true;
   const shop: Shop = {
     ops,
     weightWidth: plan.weightWidth,

@@ -1,7 +1,7 @@
 import type { Stack } from "../../model/stacks.ts";
 import { catcher } from "../checkpoint.ts";
 import type { Storage } from "../memory.ts";
-import { FP32 } from "../ops.ts";
+import { FP32, HALF } from "../ops.ts";
 import type { Plan } from "../recipe.ts";
 import type { Leaf, Tensor } from "../tape.ts";
 import type { Around } from "./attention.ts";
@@ -53,8 +53,10 @@ export class Surroundings {
     this.cross = crosses && padded ? this.mask(memoryTokens, true) : null;
     this.bias = null;
     if (attention.positionBias !== null && modules.biasTable !== null) {
+      // As wide as queries are, which 4-bit layers give back in the dtype of what they are fed.
+      const lowered = ops.autocast && plan.quantised?.how !== "nf4";
       const zeros = crosses
-        ? ops.within("scores", () => ops.tensor(heads * tokens * memoryTokens, 0, ops.autocast ? 2 : width))
+        ? ops.within("scores", () => ops.tensor(heads * tokens * memoryTokens, 0, lowered ? HALF : width))
         : null;
       let own = lookedUp(ops, modules.biasTable, heads, tokens, !plan.checkpointing);
       if (attention.positionBias.perSample) own = ops.within("scores", () => forEachSample(ops, own));

@@ -1,0 +1,42 @@
+import { describe, expect, test } from "bun:test";
+import { readStructure } from "../../src/model/read.ts";
+import { sizeStructure } from "../../src/sizing/size.ts";
+import { type AnyRow, anyRecipeOf, configOf, rowsOf } from "./accuracy-rows.ts";
+import { summary, table } from "./errors.ts";
+import { located, readRows } from "./rows.ts";
+
+/** `drawn.jsonl`, made by `measure_drawn.py`: nothing was tuned to these combinations before they were drawn. */
+describe("steps drawn at random from all decoders and all keys of a recipe", () => {
+  const rows = rowsOf(["drawn.jsonl"]);
+  const errors = rows.map(({ family, error }) => ({
+    family,
+    errorPercent: error === null ? Number.NaN : error * 100,
+  }));
+  test("are sized within the bars", () => {
+    console.log(table(errors, ({ family }) => family));
+    const all = summary(errors.map(({ errorPercent }) => errorPercent));
+    console.log(all);
+    expect(all.n).toBeGreaterThan(350);
+    expect(new Set(errors.map(({ family }) => family)).size).toBeGreaterThan(35);
+    expect(all.median).toBeLessThan(0.01);
+    expect(all.p95).toBeLessThan(0.5);
+    expect(all.under).toBeGreaterThan(-1.5);
+    expect(all.over).toBeLessThan(7.5);
+  });
+  test("train exactly as many parameters", () => {
+    for (const row of readRows("drawn.jsonl") as AnyRow[]) {
+      const structure = readStructure(configOf(row));
+      const recipe = anyRecipeOf(row);
+      if (!structure.ok || recipe === null) throw new Error(row.config);
+      const sized = sizeStructure(located(structure.value, "m"), recipe, row.seq, row.cards ?? 1);
+      if (!sized.ok) throw new Error(sized.error.message);
+      const { params, trainableParams } = sized.value;
+      expect([row.config, row.recipe, params, trainableParams]).toEqual([
+        row.config,
+        row.recipe,
+        row.params,
+        row.trainable,
+      ]);
+    }
+  });
+});
