@@ -128,6 +128,8 @@ function givenTwice(earlier: RawFact, later: RawFact): string {
   const lines =
     earlier.from.line === undefined || later.from.line === undefined
       ? ""
-      : ` (lines ${earlier.from.line} and ${later.from.line})`;
+      : earlier.from.line === later.from.line
+        ? ` on line ${later.from.line}`
+        : ` (lines ${earlier.from.line} and ${later.from.line})`;
   return `${shown(later.name)} is given twice${lines}: the last one, ${shown(later.value.trim())}, holds`;
 }

@@ -1,10 +1,10 @@
 import { GateError } from "../lib/errors.ts";
 import { fail, ok, type Result } from "../lib/result.ts";
 import { ConfigReader, isObject, type Json } from "./config.ts";
-import { generic, missingUsualKeys } from "./families/generic.ts";
+import { generic, missingUsualKeys, unknownTowers } from "./families/generic.ts";
 import { familyReader } from "./families/index.ts";
 import type { FamilyReader } from "./family.ts";
-import type { ConfigInput, Structure } from "./types.ts";
+import type { ConfigInput, ParamGroup, Structure } from "./types.ts";
 
 /** No model has more parameters; above it the sizes of a config are senseless. */
 const MOST_PARAMS = 1e14;
@@ -143,11 +143,8 @@ function unknownFamily(config: ConfigReader, raw: Json, type: string, options: R
     return invalid(`the config ${what} and lacks \`${missing[0]}\``);
   }
   const structure = generic.read(section);
-  const tower = ["vision_config", "audio_config"].some((key) => isObject(raw[key]));
-  const assumed = tower
-    ? [...structure.assumed, "towers for images or sound are not counted"]
-    : structure.assumed;
-  if (recorded === null) return { ...structure, assumed };
+  const towers = unknownTowers(config);
+  if (recorded === null) return towers === null ? structure : withTowers(structure, towers);
   return {
     ...structure,
     params: recorded.params,
@@ -158,6 +155,22 @@ function unknownFamily(config: ConfigReader, raw: Json, type: string, options: R
       "parameters as recorded in the catalogue; the family has no formula here",
       ...structure.assumed,
     ],
+  };
+}
+
+/** An unknown family with its towers as weights; what happens in them is not walked. */
+function withTowers(structure: Structure, towers: ParamGroup): Structure {
+  const said =
+    towers.count === 0
+      ? "towers for images or sound are not counted"
+      : "towers for images or sound are counted as plain layers, their activations are not";
+  return {
+    ...structure,
+    params: structure.params + towers.count,
+    activeParams: structure.activeParams + towers.count,
+    groups: [...structure.groups, towers],
+    paramsOutside: structure.paramsOutside + towers.count,
+    assumed: [...structure.assumed, said],
   };
 }
 

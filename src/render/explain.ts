@@ -121,7 +121,7 @@ function resumeNote({ sizing, batch, headroom, capacityGb }: Explained, peak: nu
   const activations = (peak - sizing.floorBytes) / GB;
   if (spare < 0 || activations <= 0 || spare >= activations) return [];
   return [
-    `Note: at ${batch} samples ${oneDecimal(spare)} GB stay free beyond the headroom, less than the ` +
+    `Note: at ${batch === 1 ? "1 sample" : `${batch} samples`} ${oneDecimal(spare)} GB stay free beyond the headroom, less than the ` +
       `${oneDecimal(activations)} GB that the activations add; a resumed run holds states and activations together ` +
       "from its first step, so a first step that passed is no proof.",
   ];

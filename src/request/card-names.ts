@@ -16,6 +16,7 @@ export function foldCardName(name: string): string {
 /** Other words for a card, as folded: what the drivers report and sites write, beside the catalog names. */
 const ALIASES: Readonly<Record<string, string>> = {
   "h100-nvl": "H100-NVL",
+  h100nvl: "H100-NVL",
   "h200-nvl": "H200",
   "gh200-120gb": "GH200", // the driver names the module by the memory of its CPU
   "gh200-480gb": "GH200",

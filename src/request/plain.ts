@@ -8,10 +8,14 @@ import type { CardTable, GpuRequest } from "./types.ts";
  */
 export function plainRequest(text: string, nodes: string | null, table: CardTable): GpuRequest {
   const count = nodes === null ? { least: 1 } : readNodes(nodes);
-  if (count === null) return unreadable(text, `--nodes is '${nodes}', not a number of nodes (--nodes 2).`);
+  // Slurm takes 0 nodes for at least one; on plain flags it is a mistake.
+  if (count === null || /^0+$/.test(nodes?.trim() ?? "")) {
+    return unreadable(text, `--nodes is '${nodes}', not a number of nodes (--nodes 2).`);
+  }
   if (text.trim() === "") return unreadable(text, "The request is empty, not a card and a count (H100:8).");
   const asked = readAccelerator(text.trim());
   if (typeof asked === "string") return unreadable(text, asked);
+  if (asked.name === "") return unreadable(text, `The request '${text}' names no card (H100:8).`);
   return skypilotRequest(
     {
       candidates: [{ accelerator: asked, instanceType: null, fromMemory: false }],

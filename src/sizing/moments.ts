@@ -141,8 +141,12 @@ function formulaOf(
   const trainedWidth = plan.adapter?.width ?? plan.weightWidth;
   const perToken = grouped(perSampleBytes / tokens);
   const perLayer = grouped(perSampleBytes / tokens / shape.layers);
+  // A position bias and its mask are shared by all samples.
+  const shared = perSampleBytes === 0 ? `${grouped(fixedBytes)} bytes whatever the batch` : null;
   const ofLayers = (what: string) =>
-    `${what}: ${perLayer} bytes a token and layer x ${shape.layers} layers x ${tokens} tokens`;
+    shared !== null
+      ? `${what}: ${shared}`
+      : `${what}: ${perLayer} bytes a token and layer x ${shape.layers} layers x ${tokens} tokens`;
   switch (kind) {
     case "weights":
       if (plan.quantised !== null) return quantisedFormula(step, plan, base, trainedWidth);
@@ -182,7 +186,7 @@ function formulaOf(
         return `logits of a chunk of tokens, and the labels: ${perToken} bytes a token x ${tokens} tokens`;
       return `logits and what the loss keeps: ${perToken} bytes a token for ${grouped(shape.vocab)} words x ${tokens} tokens`;
     case "mask":
-      return `attention masks: ${perToken} bytes a token x ${tokens} tokens`;
+      return `attention masks: ${shared ?? `${perToken} bytes a token x ${tokens} tokens`}`;
     case "gathered":
       return "weights brought from host memory for a layer, norm or head while it runs, and gradients on their way there";
     case "backward":

@@ -72,6 +72,12 @@ export function sizeStructure(
     );
   }
   const step = trainingStep(shape, plan, seqLen, structure.paramsOutside, false, tower);
+  if (recipe.loraRank !== null && step.trainable === 0) {
+    return fail({
+      reason: "recipe-not-sized",
+      message: `LoRA on attention finds no layer to adapt in the family ${structure.family}; lora-targets=all-linear does.`,
+    });
+  }
   const around = { shape, plan, tokens: seqLen };
   let moments = momentsOf(step, around);
   const floorBytes = Math.max(...moments.map((moment) => moment.fixedBytes));

@@ -106,7 +106,8 @@ function readComponent(
   for (const { option, value, line } of set) {
     const earlier = options[option.name];
     if (earlier !== undefined && earlier !== value) {
-      const where = `lines ${lines[option.name]} and ${line}`;
+      const first = lines[option.name];
+      const where = first === line ? `line ${line}` : `lines ${first} and ${line}`;
       notes.add(
         "option-repeated",
         line,

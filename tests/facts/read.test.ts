@@ -121,6 +121,9 @@ describe("#NEURARCH lines", () => {
     expect(report(directives("model=a/b batch=8", "batch=16")).notes).toEqual([
       "batch is given twice (lines 3 and 4): the last one, 16, holds",
     ]);
+    expect(report(directives("model=a/b batch=8 batch=16")).notes).toEqual([
+      "batch is given twice on line 3: the last one, 16, holds",
+    ]);
     expect(report(directives("model=a/b batch=8", "batch=8")).notes).toEqual([]);
   });
 

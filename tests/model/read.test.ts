@@ -478,6 +478,29 @@ describe("a family that is not known by name", () => {
     expect(structure.params).toBeGreaterThan(4 * 8 * 3 * 256 * 128);
     expect(structure.params - structure.activeParams).toBe(4 * 6 * 3 * 256 * 128);
   });
+  test("experts under the name that Aria and ERNIE write are counted", () => {
+    const named = { ...sizes, moe_num_experts: 8, moe_topk: 2, moe_intermediate_size: 128 };
+    expect(read(named).params).toBe(
+      read({ ...sizes, num_experts: 8, num_experts_per_tok: 2, moe_intermediate_size: 128 }).params,
+    );
+  });
+  test("shared experts are counted in every layer, routed ones not in the dense layers", () => {
+    const routed = { ...sizes, n_routed_experts: 8, num_experts_per_tok: 2, moe_intermediate_size: 128 };
+    const shared = read({ ...routed, n_shared_experts: 2 });
+    expect(shared.params - read(routed).params).toBe(4 * 2 * 3 * 256 * 128);
+    const dense = read({ ...routed, first_k_dense_replace: 1 });
+    expect(read(routed).params - dense.params).toBe(6 * 3 * 256 * 128 + 8 * 256);
+  });
+  test("towers beside it are counted as plain layers where they name their sizes", () => {
+    const text = { model_type: "futurevl", text_config: { ...LLAMA } };
+    const layers = (config: object) => read({ ...text, ...config }).params - read(text).params;
+    const vision = { vision_config: { hidden_size: 64, num_hidden_layers: 3, intermediate_size: 100 } };
+    const audio = { audio_config: { d_model: 32, encoder_layers: 2, encoder_ffn_dim: 128 } };
+    expect(layers(vision)).toBe(3 * (4 * 64 * 64 + 2 * 64 * 100));
+    expect(layers({ ...vision, ...audio }) - layers(vision)).toBe(2 * (4 * 32 * 32 + 2 * 32 * 128));
+    expect(read({ ...text, ...vision }).assumed.join()).toContain("counted as plain layers");
+    expect(layers({ vision_config: { hidden_size: [64], num_hidden_layers: 3 } })).toBe(0);
+  });
   test("towers beside it are said not to be counted", () => {
     const config = { model_type: "futurevl", text_config: { ...LLAMA }, vision_config: { hidden_size: 64 } };
     expect(read(config).assumed.join()).toContain("towers for images or sound are not counted");

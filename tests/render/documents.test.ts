@@ -376,6 +376,9 @@ checkpointing=full it needs 21.8 GB.
     expect(at(96)).toContain("a resumed run holds states and activations together");
     expect(at(80)).not.toContain("a resumed run");
     expect(at(141)).not.toContain("a resumed run");
+    const line = { ...moments, floorBytes: 40e9, moments: moments.moments.slice(1) };
+    const one = explain({ sizing: line, batch: 1, headroom: 1.15, capacityGb: 54 });
+    expect(one.replace(/\s+/g, " ")).toContain("Note: at 1 sample ");
   });
 
   const origins: [Parameters<typeof originOf>[0], string][] = [

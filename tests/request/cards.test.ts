@@ -53,6 +53,7 @@ const NAMES: [string, string | null, number?][] = [
   ["H100-MEGA", "H100", 80],
   ["nvidia_h100_64gb_hbm2", "H100-64GB", 64],
   ["nvidia_h100_nvl", "H100-NVL", 94],
+  ["h100nvl", "H100-NVL", 94],
   ["H100-NVL", "H100-NVL", 94],
   ["nvidia_h200", "H200", 141],
   ["nvidia_h200_nvl", "H200", 141],

@@ -154,6 +154,8 @@ describe("a request on plain flags", () => {
     ["H100:8:2", null, "H100:8:2 ! unreadable-request"],
     ["", null, " ! unreadable-request"],
     ["H100:8", "two", "H100:8 ! unreadable-request"],
+    ["H100:8", "0", "H100:8 ! unreadable-request"],
+    [":8", null, ":8 ! unreadable-request"],
     ["tpu-v5e-8", null, "tpu-v5e-8:1 ! not-a-gpu"],
   ];
   for (const [text, nodes, expected] of ROWS) {

@@ -41,6 +41,76 @@ describe("recipes that this build does not size", () => {
   });
 });
 
+describe("models of other shapes", () => {
+  function sized(config: Record<string, unknown>, part: Partial<Recipe>) {
+    const read = readStructure(config);
+    if (!read.ok) throw new Error(read.error.message);
+    return sizeStructure(located(read.value, "m"), { ...DEFAULT_RECIPE, ...part }, 1024);
+  }
+  test("LoRA on the attention of a model without any is not sized as training nothing", () => {
+    const config = {
+      model_type: "mamba",
+      architectures: ["MambaForCausalLM"],
+      hidden_size: 256,
+      intermediate_size: 512,
+      num_hidden_layers: 2,
+      state_size: 16,
+      time_step_rank: 16,
+      conv_kernel: 4,
+      vocab_size: 1000,
+    };
+    expect(sized(config, { loraRank: 8 })).toMatchObject({
+      ok: false,
+      error: { reason: "recipe-not-sized", message: expect.stringContaining("lora-targets=all-linear") },
+    });
+    expect(sized(config, { loraRank: 8, loraTargets: "all-linear" }).ok).toBe(true);
+    expect(sized(config, {}).ok).toBe(true);
+  });
+  test("the first Qwen, whose feed-forward width is told twice over, as its own finetune.py runs it", () => {
+    const config = {
+      model_type: "qwen",
+      architectures: ["QWenLMHeadModel"],
+      hidden_size: 4096,
+      num_hidden_layers: 32,
+      num_attention_heads: 32,
+      intermediate_size: 22016,
+      vocab_size: 151936,
+    };
+    const recipe = {
+      ...DEFAULT_RECIPE,
+      loraRank: 64,
+      loraTargets: "all-linear",
+      checkpointing: "full",
+    } as const;
+    const read = readStructure(config);
+    if (!read.ok) throw new Error(read.error.message);
+    // GB of a measured step with the same layers at 256, 1024, 2048 and 8192 tokens.
+    const peaks = [256, 1024, 2048, 8192].map((tokens) => {
+      const result = sizeStructure(located(read.value, "m"), recipe, tokens);
+      if (!result.ok) throw new Error(result.error.message);
+      return Math.round(peakBytes(result.value, 1) / 1e7) / 100;
+    });
+    expect(peaks).toEqual([18.14, 19.53, 21.67, 34.58]);
+  });
+  test("a position bias that all samples share is not told as 0 bytes a token", () => {
+    const config = {
+      model_type: "t5",
+      architectures: ["T5ForConditionalGeneration"],
+      d_model: 256,
+      d_kv: 64,
+      d_ff: 512,
+      num_layers: 2,
+      num_heads: 4,
+      vocab_size: 1000,
+    };
+    const result = sized(config, {});
+    if (!result.ok) throw new Error(result.error.message);
+    const formulas = result.value.moments.flatMap(({ terms }) => terms.map(({ formula }) => formula));
+    expect(formulas.filter((formula) => /: 0 bytes a token/.test(formula))).toEqual([]);
+    expect(formulas.join(" ")).toContain("bytes whatever the batch");
+  });
+});
+
 describe("what a recipe adds or leaves out", () => {
   const model = "meta-llama/Llama-3.2-1B";
   const gradients = 4 * 1235814400;

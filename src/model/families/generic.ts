@@ -1,5 +1,6 @@
 import type { ConfigReader } from "../config.ts";
 import { decoderStructure, type FamilyReader } from "../family.ts";
+import type { ParamGroup } from "../types.ts";
 import { contextTokens, headed, readShape } from "./base.ts";
 
 const WIDTH = ["hidden_size", "n_embd", "d_model", "n_embed"];
@@ -12,6 +13,28 @@ export function missingUsualKeys(config: ConfigReader): string[] {
   return [WIDTH, DEPTH, HEADS, FFN, ["vocab_size"]]
     .filter((keys) => !config.has(keys))
     .map((keys) => keys[0] ?? "");
+}
+
+const TOWERS = ["vision_config", "audio_config"];
+
+/**
+ * The towers beside the text of a family that is not known: their layers counted as plain encoder layers of the sizes
+ * they name, so that a model with a large one is not taken for a small model. Null where there is no tower; a count
+ * of 0 where one does not say its sizes.
+ */
+export function unknownTowers(config: ConfigReader): ParamGroup | null {
+  const sections = TOWERS.map((key) => config.only(key)).filter((section) => section !== null);
+  if (sections.length === 0) return null;
+  let count = 0;
+  for (const section of sections) {
+    const width = section.number([...WIDTH, "embed_dim"], 0);
+    const depth = section.number([...DEPTH, "depth", "encoder_layers"], 0);
+    const ffn = section.number([...FFN, "encoder_ffn_dim"], 4 * width);
+    const layers = depth * (4 * width * width + 2 * width * ffn);
+    if (!(layers > 0) || !Number.isSafeInteger(layers)) return { name: "towers", count: 0 };
+    count += layers;
+  }
+  return { name: "towers", count };
 }
 
 /**
@@ -41,18 +64,23 @@ export const generic: FamilyReader = {
       ),
     );
     const { shape } = head;
-    const experts = config.sizeOrNull(["num_experts", "num_local_experts", "n_routed_experts"]) ?? 0;
+    const experts =
+      config.sizeOrNull(["num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"]) ?? 0;
     const width = config.sizeOrNull("moe_intermediate_size") ?? shape.ffn;
     const perToken = Math.min(experts, config.sizeOrNull(["num_experts_per_tok", "moe_topk"]) ?? 1);
+    const shared =
+      config.sizeOrNull(["n_shared_experts", "num_shared_experts", "moe_num_shared_experts"]) ?? 0;
+    const plain = config.sizeOrNull(["first_k_dense_replace", "num_dense_layers"]) ?? 0;
+    const sparse = shape.layers - Math.min(shape.layers, plain);
     const expert = 3 * shape.hidden * width;
     const outside =
       experts === 0
         ? []
         : [
-            { name: "experts", count: shape.layers * (experts - perToken) * expert },
-            { name: "router", count: shape.layers * experts * shape.hidden },
+            { name: "experts", count: sparse * (experts - perToken) * expert },
+            { name: "router", count: sparse * experts * shape.hidden },
           ];
-    const walked = experts === 0 ? shape : { ...shape, ffn: perToken * width };
+    const walked = experts === 0 ? shape : { ...shape, ffn: (perToken + shared) * width };
     const structure = decoderStructure(type, walked, {
       contextTokens: contextTokens(config),
       outside: [...outside, ...head.outside],
@@ -61,7 +89,7 @@ export const generic: FamilyReader = {
       ],
       notes: head.notes,
     });
-    const unused = experts === 0 ? 0 : shape.layers * (experts - perToken) * expert;
+    const unused = experts === 0 ? 0 : sparse * (experts - perToken) * expert;
     return { ...structure, activeParams: structure.params - unused };
   },
 };
