@@ -8,7 +8,7 @@
 
 neurarch = {
   -- settings: begin. A nil leaves the choice to the site file (/etc/neurarch/gate.toml) or its default.
-  binary = "/usr/local/bin/neurarch-gate", -- absolute: a submit runs with the user's PATH
+  binary = "/usr/local/bin/neurarch-gate", -- the executable, named from /: a submit runs with the user's PATH
   mode = nil, -- "warn" tells people and submits (the default); "reject" also refuses
   config = nil, -- site file to use instead of /etc/neurarch/gate.toml
   gpu_map = nil, -- JSON file: the site's GPU types -> cards

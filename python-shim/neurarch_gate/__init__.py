@@ -59,14 +59,11 @@ class NeurarchPolicy(sky.AdminPolicy):
     mutate = False  # rewrite an over-request instead of warning
     max_cost_usd = None  # refuse a run whose list price is over this
     prices = None  # a JSON file or a dict: card -> USD per card-hour
-    sizing = None  # 'auto', 'builtin' or 'cli'
+    sizing = None  # 'auto', 'builtin', 'cli' or 'hosted'
     cli = None  # command line of an external sizing CLI
     plan_url = None  # address of a hosted plan that graphs are sent to
     fail_closed = False  # refuse when the executable cannot be asked
     timeout_s = 25  # seconds for one answer
-    prices = None  # a JSON file or a dict: card -> USD per card-hour
-    sizing = None  # 'auto', 'builtin' or 'cli'
-    cli = None  # command line of an external sizing CLI
     config = None  # a site file in place of /etc/neurarch/gate.toml
     policy_file = None  # a policy file for every task, in place of the nearest .neurarch.yml
     repo_policy = None  # what a policy file may do: 'honour', 'tighten-only' or 'ignore'

@@ -107,6 +107,11 @@ function wantsJson(words: readonly string[]): boolean {
   );
 }
 
+/** A sentence with one mark at its end: its own, or else a full stop. */
+function ended(sentence: string): string {
+  return /[?!]$/.test(sentence) ? sentence : `${sentence.replace(/\.+$/, "")}.`;
+}
+
 /** An error as one line for people, or as one JSON document where the caller reads JSON. */
 async function describeError(
   error: unknown,
@@ -134,7 +139,7 @@ async function describeError(
   const where =
     command === undefined || !Object.hasOwn(COMMANDS, command) ? "neurarch-gate" : `neurarch-gate ${command}`;
   return {
-    err: `${where}: ${message.replace(/\.+$/, "")}.${hint === null ? "" : ` ${hint}`}\n`,
+    err: `${where}: ${ended(message)}${hint === null ? "" : ` ${hint}`}\n`,
     exit: exitOfError(known.code),
   };
 }

@@ -76,12 +76,15 @@ export function parseStrict(
   }
   positionals.forEach(([name, def], place) => {
     if (def.required !== false && words[place] === undefined) {
-      throw new GateError("usage", `${name.toUpperCase()} is missing`, def.description ?? null);
+      throw new GateError("usage", `${name.toUpperCase()} is missing${what(def)}`);
     }
-    if (words[place] === "")
-      throw new GateError("usage", `${name.toUpperCase()} is empty`, def.description ?? null);
+    if (words[place] === "") throw new GateError("usage", `${name.toUpperCase()} is empty${what(def)}`);
   });
   return { values, lists, switches, words };
+}
+
+function what(def: ArgDef): string {
+  return def.description === undefined ? "" : `: ${def.description}`;
 }
 
 function hintOf(name: string, def: ArgDef): string {

@@ -139,7 +139,7 @@ export const FACT_SPECS: readonly FactSpec[] = [
     "whose state is kept; adamw is the fused one, adamw-8bit that of bitsandbytes",
   ),
   choice("checkpointing", "checkpointing", CHECKPOINTINGS, "recompute activations layer by layer"),
-  choice("quant", "quant", QUANTS, "quantized base weights under LoRA, by bitsandbytes"),
+  choice("quant", "quant", QUANTS, "quantised base weights under LoRA, by bitsandbytes"),
   choice("loraTargets", "lora-targets", LORA_TARGETS, "which linear layers get LoRA adapters"),
   choice(
     "parallel",

@@ -23,7 +23,7 @@ export function explain(explained: Explained, width = USUAL_WIDTH): string {
   const { sizing, batch, headroom } = explained;
   const peak = peakBytes(sizing, batch);
   const lines = [
-    `${cut(sizing.model)} at ${batch} ${batch === 1 ? "sample" : "samples"} of ${sizing.seqLen} tokens`,
+    `${cut(sizing.model)} at ${batch} ${batch === 1 ? "sample" : "samples"} ${sizing.asTraced === true ? "as traced" : `of ${sizing.seqLen} tokens`}`,
     `  ${describe(sizing)}`,
     `  recipe: ${recipeText(sizing.recipe)}`,
     "",
@@ -82,7 +82,7 @@ function origins(facts: JobFacts | null, sizing: Sizing): string[] {
   if (facts === null) return [];
   const rows = KEYS.map(([key, name]) => {
     const { from } = facts[key];
-    const value = facts[key].value ?? (key === "seqLen" ? sizing.seqLen : null);
+    const value = facts[key].value ?? (key === "seqLen" && sizing.asTraced !== true ? sizing.seqLen : null);
     const told =
       value === null ? "-" : typeof value === "boolean" ? (value ? "on" : "off") : cut(String(value));
     return `  ${name.padEnd(14)}${told}  (${originOf(from)})`;

@@ -87,11 +87,11 @@ export const INCLUDED =
 export function humanSizing(sizing: Sizing, batch: number, headroom: number, width = USUAL_WIDTH): string {
   const force = lineAt(sizing, batch);
   const peak = peakBytes(sizing, batch);
-  const amount = (bytes: number) => `${oneDecimal(bytes / GB)} GB`.padStart(12);
-  const small = (bytes: number) =>
-    bytes < 1e8 ? `${oneDecimal(bytes / 1e6)} MB`.padStart(12) : amount(bytes);
+  const inWords = (bytes: number) =>
+    bytes < 1e8 ? `${oneDecimal(bytes / 1e6)} MB` : `${oneDecimal(bytes / GB)} GB`;
+  const amount = (bytes: number) => inWords(bytes).padStart(12);
   const lines = [
-    `${cut(sizing.model)}: ${oneDecimal(peak / GB)} GB at batch ${batch}, ${sizing.seqLen} tokens`,
+    `${cut(sizing.model)}: ${inWords(peak)} at batch ${batch}, ${samplesOf(sizing)}`,
     `  ${describe(sizing)}`,
     `  recipe: ${recipeText(sizing.recipe)}`,
     "",
@@ -99,7 +99,7 @@ export function humanSizing(sizing: Sizing, batch: number, headroom: number, wid
     `  with headroom ${amount(peak * headroom)}  x ${headroom}`,
     `  state         ${amount(sizing.stateBytes)}  ${stateWords(sizing)}`,
     `  floor         ${amount(sizing.floorBytes)}  whatever the batch`,
-    `  a sample      ${small(force.perSampleBytes)}  more for each further one`,
+    `  a sample      ${amount(force.perSampleBytes)}  more for each further one`,
   ];
   const notes = [
     ...sizing.assumed.map((text) => `Assumed: ${text}`),
@@ -107,6 +107,11 @@ export function humanSizing(sizing: Sizing, batch: number, headroom: number, wid
     INCLUDED,
   ].map(printable);
   return `${[...lines.flatMap((text) => hang(text, width)), ...notes.flatMap((text) => ["", ...wrap(text, Math.max(width, NARROWEST))])].join("\n")}\n`;
+}
+
+/** How large a sample is: `2048 tokens`, or what a graph without text was traced with. */
+export function samplesOf({ asTraced, seqLen }: Sizing): string {
+  return asTraced === true ? "samples as traced" : `${seqLen} tokens`;
 }
 
 function stateWords(sizing: Sizing): string {

@@ -36,13 +36,18 @@ export function subject(verdict: Judged, telling: Telling): string {
   const { facts, settings } = telling;
   const kept = verdict.globalBatch !== facts.batch.value * verdict.totalCards;
   const batch = kept ? `the global batch of ${verdict.globalBatch}` : `batch ${facts.batch.value} per device`;
-  const seqLen = telling.sizing?.seqLen ?? facts.seqLen.value;
+  const seqLen = tokensOf(telling);
   const tokens = seqLen === null ? "" : `, ${seqLen} tokens`;
   const recipe = recipeWords(telling).map((word) => `, ${word}`);
   return (
     `${modelOf(telling)} needs ${oneDecimal(verdict.needGb)} GB to train at ${batch}${tokens}${recipe.join("")}` +
     `${spread(verdict)} (peak ${oneDecimal(verdict.peakGb)} GB x ${settings.headroom} headroom)`
   );
+}
+
+/** Tokens of a sample; null where a sample is no text, or its length is not known. */
+function tokensOf({ sizing, facts }: Telling): number | null {
+  return sizing?.asTraced === true ? null : (sizing?.seqLen ?? facts.seqLen.value);
 }
 
 /** The facts beyond model, batch and length that are not the default, as a message names them. */
@@ -97,7 +102,7 @@ export function batchSentence(verdict: Judged, telling: Telling): string | null 
     const state = oneDecimal(verdict.stateNeedGb);
     return `No batch fits ${label}: ${stateWords(verdict)} alone need ${state} GB.`;
   }
-  const tokens = telling.sizing?.seqLen ?? telling.facts.seqLen.value;
+  const tokens = tokensOf(telling);
   const sample = tokens === null ? "one sample" : `one sample of ${tokens} tokens`;
   const each = verdict.pooled && verdict.totalCards > 1 ? " (one on each card)" : "";
   return `No batch fits ${label}: ${sample} already needs ${oneDecimal(verdict.oneSampleNeedGb)} GB${each}.`;

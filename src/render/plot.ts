@@ -2,6 +2,7 @@ import { capacityGb, GB, grouped } from "../lib/units.ts";
 import type { CardTable } from "../request/types.ts";
 import { bytesAt, peakBytes } from "../sizing/peak.ts";
 import type { Sizing } from "../sizing/types.ts";
+import { samplesOf } from "./human.ts";
 import { cut, oneDecimal, printable } from "./text.ts";
 
 /** What a plot is drawn from. */
@@ -70,7 +71,7 @@ export function plotOf({ sizing, batch, headroom, table }: Plotted): Plot {
   const topGb = Math.max(need(last), need(1), largestGb) * (1 + AIR);
   const asked = { batch, gb: need(batch) };
   return {
-    title: `${cut(sizing.model)}: memory by batch, ${sizing.seqLen} tokens`,
+    title: `${cut(sizing.model)}: memory by batch, ${samplesOf(sizing)}`,
     legend:
       `Curve: need = peak x ${headroom} headroom.` +
       (levels.length === 0 ? "" : " Level lines: what one card holds."),

@@ -39,6 +39,8 @@ export interface Sizing {
   readonly recipe: Recipe;
   /** Tokens per sample. */
   readonly seqLen: number;
+  /** A sample is as large as the graph was traced with; `seqLen` changes nothing. */
+  readonly asTraced?: boolean;
   /** The largest moment that does not depend on the batch. */
   readonly floorBytes: number;
   /** Weights, gradients and optimizer state. */

@@ -22,7 +22,7 @@ export function unreached(obstacle: HttpObstacle, asked: Asked): Unsized {
   const words: Record<HttpObstacle, string> = {
     timeout: `${host} did not answer within ${seconds} s; set HF_HUB_OFFLINE=1 where it cannot be reached, ${otherwise}.`,
     refused: `${host} refused the connection; set HF_HUB_OFFLINE=1 where it cannot be reached, ${otherwise}.`,
-    "no-such-host": `${host} is not a known host here; set HF_ENDPOINT to a hub that is, HF_HUB_OFFLINE=1, ${otherwise}.`,
+    "no-such-host": `${host} is not a known host here; set HF_ENDPOINT to a hub that is, or HF_HUB_OFFLINE=1 to ask none, ${otherwise}.`,
     certificate: `${host} shows a certificate that is not trusted here; add its authority to the system's, ${otherwise}.`,
     connection: `the connection to ${host} broke; try again later, ${otherwise}.`,
     "too-large": `${host} answered with more than a config.json holds; ${INSTEAD}.`,

@@ -110,6 +110,13 @@ describe("a traced graph as the model", () => {
       },
     ]);
   });
+  test("of no text is told by its samples, without tokens that it does not have", async () => {
+    const sized = await here(["size", "resnet18.neurarch.json", "--batch", "8"]);
+    expect(sized.out).toMatch(/^resnet18\.neurarch\.json: [\d.]+ GB at batch 8, samples as traced\n/);
+    const judged = await here(["judge", "--slurm", "job.sbatch"]);
+    expect(judged.out).toContain("batch 4096 per device (peak");
+    expect(judged.out).not.toContain("tokens");
+  });
   test("is the one graph of a folder", async () => {
     const { exit, out } = await here(["size", "./traced", "--json"]);
     expect([exit, JSON.parse(out).params]).toEqual([0, 3_010_216]);

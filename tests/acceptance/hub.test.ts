@@ -57,6 +57,11 @@ describe("the executable and the hub", () => {
       expect((await run(["judge", "--slurm", SCRIPT], { env: envOf(server) })).exit).toBe(3);
     }
   });
+  test("a name that is nearly one of the catalogue's is asked back, with one mark at the end", async () => {
+    const server = hub(() => status(404));
+    const { err } = await run(["size", "Qwen/Qwen3-8BB"], { env: envOf(server) });
+    expect(err).toEndWith(" Did you mean Qwen/Qwen3-8B?\n");
+  });
   test("a table of jobs asks for each model once", async () => {
     const server = hub((path) => (path.includes("/gone/") ? status(404, "RepoNotFound") : given(CONFIG)));
     const jobs = join(folder, "jobs.csv");

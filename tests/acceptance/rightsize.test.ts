@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { BINARY, run } from "./run.ts";
@@ -261,7 +261,7 @@ describe("the file", () => {
       4,
       "F has no column named model. Save it as UTF-8 text with commas between the fields.",
     ],
-    ["that is not named", () => [], 2, "FILE is missing."],
+    ["that is not named", () => [], 2, "FILE is missing: CSV"],
     ["with another one", () => ["a.csv", "b.csv"], 2, "`b.csv` is not expected here."],
     ["with an unknown flag", () => ["a.csv", "--jsn"], 2, "unknown flag --jsn. Did you mean --json?"],
   ];
@@ -325,7 +325,10 @@ describe("for people", () => {
       "child.wait(); sys.stdout.buffer.write(seen)",
     ].join("\n");
     const out = join(folder, "pty.out");
-    const seen = Bun.spawnSync(["python3", "-c", driver, out, BINARY, "rightsize", path], {
+    // A bare chroot has no terminals; then some of our own are mounted, where nobody else sees them.
+    const mounted = ["unshare", "-m", "sh", "-c", 'mount -t devpts devpts /dev/pts && exec "$@"', "sh"];
+    const withTerminals = existsSync("/dev/pts/ptmx") ? [] : mounted;
+    const seen = Bun.spawnSync([...withTerminals, "python3", "-c", driver, out, BINARY, "rightsize", path], {
       env: { PATH: process.env.PATH, HOME: "/nonexistent", ...env },
     }).stdout.toString();
     expect(readFileSync(out, "utf8")).toBe(plain.out);

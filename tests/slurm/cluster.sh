@@ -280,7 +280,7 @@ start() {
   [ "${#DIR}" -le 60 ] || fail "$DIR is too long for the sockets below it (60 characters at most)"
   case $DIR in *[[:space:]#,]*) fail "$DIR must not hold blanks, commas or #" ;; esac
   for program in $wanted; do
-    command -v "$program" >/dev/null || fail "$program is not installed (Debian: slurm-wlm munge, and mariadb-server slurmdbd)"
+    command -v "$program" >/dev/null || fail "$program is not installed (Debian: slurm-wlm munge; for --accounting also slurmdbd mariadb-server-core mariadb-client)"
   done
   none_alive '*' || fail "$DIR runs already"
   configure

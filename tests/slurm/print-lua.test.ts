@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { LUA_SETTINGS } from "../../src/slurm/lua.ts";
 import { run } from "../acceptance/run.ts";
+
+const FILTER = readFileSync(join(import.meta.dir, "../../lua/cli_filter.lua"), "utf8");
 
 let folder = "";
 beforeAll(() => {
@@ -71,6 +74,14 @@ describe("print-lua", () => {
         expect({ out: ran.out, lines: ran.err.split("\n").length }).toEqual({ out: "", lines: 2 });
     });
   }
+  test("the help says of every setting what the filter's own comment says", async () => {
+    const { out } = await run(["print-lua", "--help"]);
+    for (const setting of Object.keys(LUA_SETTINGS)) {
+      const comment = new RegExp(`^ {2}${setting} = .*?, -- (?:true: )?(.*)$`, "m").exec(FILTER)?.[1];
+      const told = new RegExp(`^ {2}--${setting.replaceAll("_", "-")}(?:=\\S+)?\\s+(.*)`, "m").exec(out)?.[1];
+      expect([setting, told]).toEqual([setting, comment]);
+    }
+  });
   test("a file that is on another host is told, not refused", async () => {
     const { exit, out, err } = await run(["print-lua", "--gpu-map", "/nowhere/map.json"]);
     expect({ exit, err }).toEqual({

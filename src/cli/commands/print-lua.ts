@@ -5,6 +5,17 @@ import type { Command, CommandOutput, ParsedWords } from "../command.ts";
 
 const flagOf = (setting: string) => setting.replaceAll("_", "-");
 
+/** What a setting is for, in the words of the filter's own comment on its line. */
+const meaningOf = (setting: string) =>
+  new RegExp(`^ *${setting} = [^\\n]*?, *-- ([^\\n]*)$`, "m").exec(filter)?.[1]?.replace(/^true: /, "") ??
+  `sets ${setting}`;
+
+/** What stands for a setting's value in the help. */
+const hintOf = (form: (typeof LUA_SETTINGS)[keyof typeof LUA_SETTINGS]) =>
+  typeof form !== "string"
+    ? form.join("|")
+    : { "absolute-path": "FILE", number: "N", text: "TEXT", switch: "" }[form];
+
 export const command: Command = {
   name: "print-lua",
   description: "Print the Slurm filter with a site's settings written into it",
@@ -13,15 +24,11 @@ export const command: Command = {
       Object.entries(LUA_SETTINGS).map(([setting, form]) => [
         flagOf(setting),
         form === "switch"
-          ? { type: "boolean", description: `sets ${setting} = true` }
-          : {
-              type: "string",
-              valueHint: Array.isArray(form) ? form.join("|") : "VALUE",
-              description: `sets ${setting}`,
-            },
+          ? { type: "boolean", description: meaningOf(setting) }
+          : { type: "string", valueHint: hintOf(form), description: meaningOf(setting) },
       ]),
     ),
-    timeout: { type: "string", valueHint: "VALUE", description: "the same as --timeout-s" },
+    timeout: { type: "string", valueHint: "N", description: "the same as --timeout-s" },
   },
   examples: [
     ["neurarch-gate print-lua > cli_filter.lua", "the filter in warn mode, to be moved beside slurm.conf"],

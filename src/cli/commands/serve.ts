@@ -44,7 +44,10 @@ export const command: Command = {
     },
     "tls-cert": { type: "string", valueHint: "FILE", description: "certificate chain, PEM" },
     "tls-key": { type: "string", valueHint: "FILE", description: "its private key, PEM" },
-    log: { type: "boolean", description: "access log on stderr, a JSON line an answer (on)" },
+    log: {
+      type: "boolean",
+      description: "access log on stderr, a JSON line an answer; --no-log turns it off (on)",
+    },
     "print-unit": { type: "boolean", description: "print a systemd unit for these flags, and end" },
     config: SITE_FLAGS.config,
     mutate: SITE_FLAGS.mutate,

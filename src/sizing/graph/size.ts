@@ -50,9 +50,17 @@ export function sizeGraph(
   const around = { shape: { layers: 1, vocab: 0 }, plan, tokens: seqLen };
   const moments = momentsOf(step, around).map(inSamples);
   const floorBytes = Math.max(...moments.map((moment) => moment.fixedBytes));
-  return ok(
-    assembled(located, { step, recipe: sized, seqLen, floorBytes, moments, assumed, notes, cautions }),
-  );
+  const walked = assembled(located, {
+    step,
+    recipe: sized,
+    seqLen,
+    floorBytes,
+    moments,
+    assumed,
+    notes,
+    cautions,
+  });
+  return ok(graph.tokens === null ? { ...walked, asTraced: true } : walked);
 }
 
 const OF_SAMPLES: Readonly<Record<string, string>> = {
