@@ -233,9 +233,14 @@ local function quote(value)
   return "'" .. value:gsub("'", "'\\''") .. "'"
 end
 
+-- A bash in the place of sh takes over the functions that users export, and one may be called `timeout` or `[`:
+-- `command` passes all but its own namesake by, and `unset` is found before any.
+local OWN_COMMANDS = "unset -f command; "
+
 -- Asks a shell, because opening a FIFO to find out would block for ever, and Lua cannot look without opening.
 local function is_regular(path)
-  local pipe = io.popen("[ -f " .. quote(path) .. " ] && echo yes", "r")
+  local look = "{ " .. OWN_COMMANDS .. "command [ -f " .. quote(path) .. " ] && command echo yes; } 2>/dev/null"
+  local pipe = io.popen(look, "r")
   local answer = pipe and pipe:read(3)
   if pipe then
     pipe:close()
@@ -313,6 +318,10 @@ end
 
 -- The binary -----------------------------------------------------------------------------------------------------
 
+-- Beginnings of variables that change what the binary is or does: its runtime, engine and allocator, the loader.
+local FOREIGN = { "BUN_", "JSC_", "LD_", "MIMALLOC_", "mimalloc_" }
+local MAX_FOREIGN = 500
+
 -- Variables that would change what the binary is or load code into it (BUN_*), or make it load other libraries.
 local function unset_command()
   local names = {
@@ -323,8 +332,14 @@ local function unset_command()
   if environ then
     local text = environ:read("*a") or ""
     environ:close()
-    for name in text:gmatch("BUN_[%w_]+") do
-      names[#names + 1] = name
+    local seen = {}
+    for _, beginning in ipairs(FOREIGN) do
+      for name in text:gmatch(beginning .. "[%w_]+") do
+        if not seen[name] and #names < MAX_FOREIGN and #name <= 100 then
+          seen[name] = true
+          names[#names + 1] = name
+        end
+      end
     end
   end
   return "unset " .. table.concat(names, " ")
@@ -390,13 +405,14 @@ end
 local function command_of(words, path, on_stdin)
   local script = ""
   if path then
-    script = "[ -f " .. quote(path) .. " ] && set -- --script" .. (path:find("^%-") and "=" or " ") .. quote(path) .. "; "
+    local joint = path:find("^%-") and "=" or " "
+    script = "command [ -f " .. quote(path) .. " ] && set -- --script" .. joint .. quote(path) .. "; "
   end
   return table.concat({
-    "{ ", unset_command(), "; ulimit -c 0; PATH=/usr/local/bin:/usr/bin:/bin:/run/current-system/sw/bin; export PATH; ",
-    "set --; ", script,
-    "timeout -k 1 ", string.format("%.14g", timeout_s()), " ", quote(neurarch.binary), " slurm ", words, ' "$@"',
-    on_stdin and "" or " </dev/null", "; printf '\\nexit=%s\\n' \"$?\"; }",
+    "{ ", OWN_COMMANDS, unset_command(), "; command ulimit -c 0; ",
+    "PATH=/usr/local/bin:/usr/bin:/bin:/run/current-system/sw/bin; export PATH; set --; ", script,
+    "command timeout -k 1 ", string.format("%.14g", timeout_s()), " ", quote(neurarch.binary), " slurm ", words, ' "$@"',
+    on_stdin and "" or " </dev/null", "; command printf '\\nexit=%s\\n' \"$?\"; }",
     neurarch.debug and "" or " 2>/dev/null",
   })
 end

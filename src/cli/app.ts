@@ -25,7 +25,8 @@ export async function runApp(words: readonly string[]): Promise<CommandOutput> {
   // `slurm` answers a submit: whatever happens there, the answer is a decision and the exit code is 0.
   if (name === "slurm")
     return { ...(await (await import("./commands/slurm.ts")).runOpen(rest)), always: true };
-  const json = wantsJson(rest);
+  // A flag before the command is an error of its own, and one document all the same.
+  const json = wantsJson(words);
   try {
     return await dispatch(name, rest);
   } catch (error) {

@@ -11,6 +11,7 @@ Wants=network-online.target
 [Service]
 ExecStart=${[executable, "serve", ...words].map(quoted).join(" ")}
 Restart=on-failure
+LimitNOFILE=65536
 DynamicUser=yes
 RuntimeDirectory=neurarch
 CacheDirectory=neurarch

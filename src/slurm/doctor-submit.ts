@@ -16,6 +16,14 @@ export async function checkSubmit(hasFilter: boolean, host: DoctorHost): Promise
   }
   const plain = await host.run(["sbatch", "--test-only", "--wrap", "true"]);
   const seen = firstLine(plain.err);
+  if (plain.timedOut) {
+    const check = failed(
+      "submit",
+      `sbatch --test-only did not come back in time${seen === "" ? "" : `; it said: ${seen}`}`,
+      "Every submit waits so: try it without the CliFilterPlugins line, to tell whether a filter or slurmctld is slow.",
+    );
+    return [check, skipped("submit-gpu", "not tried: a submit does not come back")];
+  }
   if (BROKEN.test(plain.err)) {
     const check = failed(
       "submit",
@@ -50,10 +58,16 @@ async function checkGpu(host: DoctorHost): Promise<Check> {
   const gres = type === undefined ? "gpu:1" : `gpu:${type}:1`;
   if (!/\bgpu\b/.test(sinfo.out))
     return skipped("submit-gpu", "not tried: sinfo shows no GPU in this cluster");
-  const { err } = await host.run(["sbatch", "--test-only", `--gres=${gres}`, "--wrap", "true"], {
+  const { err, timedOut } = await host.run(["sbatch", "--test-only", `--gres=${gres}`, "--wrap", "true"], {
     NEURARCH_MODEL: TRIAL_MODEL,
     HF_HUB_OFFLINE: "1",
   });
+  if (timedOut)
+    return failed(
+      "submit-gpu",
+      `sbatch --test-only --gres=${gres} did not come back in time, and without a GPU it does`,
+      "Lower timeout_s in the filter, and set debug = true to see what it waits for.",
+    );
   const told = /Neurarch: .*/.exec(err)?.[0];
   if (told === undefined)
     return failed(

@@ -85,6 +85,8 @@ function literalOf(name: LuaSettingName, value: string | number | boolean): stri
   if (typeof value !== "string") throw wrong(name, value, "It is text.");
   if (value.trim() === "") throw wrong(name, value, "It is empty.");
   if (hasControl(value)) throw wrong(name, value, "It holds a control character.");
+  if (name === "plan_url" && !/^https?:\/\//.test(value))
+    throw wrong(name, value, "It is an address that begins with http:// or https://.");
   if (typeof kind !== "string") {
     if (!kind.includes(value)) throw wrong(name, value, `It is one of ${kind.join(", ")}.`);
   } else if (kind === "absolute-path" && !value.startsWith("/")) {

@@ -15,7 +15,7 @@ export const MISS_LIFE_MS = 60_000;
 export const ANSWER_LIFE_MS = 3_600_000;
 
 /** Format of an entry; another number is another version of ours, and is ignored. */
-const FORMAT = 1;
+const FORMAT = 2;
 const MAX_ENTRY_BYTES = 4_000_000;
 /** Kept sizes of a user; a few kilobytes each. */
 const MOST_SIZES = 400;
@@ -25,6 +25,8 @@ interface Entry {
   readonly kind: CacheKind;
   readonly key: string;
   readonly atMs: number;
+  /** Digest of the value's JSON: a disk, an editor or a half-done copy can leave one that reads well and is wrong. */
+  readonly sum: string;
   readonly value: unknown;
 }
 
@@ -63,6 +65,7 @@ export function readCache(
     const entry = JSON.parse(text) as Partial<Entry> | null;
     if (entry?.format !== FORMAT || entry.kind !== kind || entry.key !== key) return null;
     if (typeof entry.atMs !== "number" || entry.value === undefined) return null;
+    if (entry.sum !== sumOf(entry.value)) return null;
     const ageMs = nowMs() - entry.atMs;
     return ageMs >= 0 && ageMs < lifeMs ? { value: entry.value, ageMs } : null;
   } catch {
@@ -76,7 +79,7 @@ export function writeCache(env: Environment, kind: CacheKind, key: string, value
   // The folder is ours to make, a home is not: that of a service may be named and never have been there.
   const home = env.XDG_CACHE_HOME?.startsWith("/") ? null : (env.HOME ?? null);
   if (folder === null || (home !== null && pathKind(home) !== "directory")) return false;
-  const entry: Entry = { format: FORMAT, kind, key, atMs: nowMs(), value };
+  const entry: Entry = { format: FORMAT, kind, key, atMs: nowMs(), sum: sumOf(value), value };
   const text = JSON.stringify(entry);
   if (text.length > MAX_ENTRY_BYTES) return false;
   const written = writePrivateFile(folder, nameOf(kind, key), text);
@@ -90,6 +93,10 @@ export function rememberedMiss(env: Environment, key: string): Unsized | null {
   const value = readCache(env, "miss", key, MISS_LIFE_MS)?.value as Partial<Unsized> | undefined;
   if (typeof value?.reason !== "string" || typeof value.message !== "string") return null;
   return { reason: value.reason, message: value.message };
+}
+
+function sumOf(value: unknown): string {
+  return digest(JSON.stringify(value) ?? "");
 }
 
 function nameOf(kind: CacheKind, key: string): string {

@@ -352,3 +352,9 @@ describe("a flag that would be ignored is a usage error", () => {
     });
   }
 });
+
+test("an error before the command's name is one document too", async () => {
+  const { exit, out, err } = await run(["--json", "size", "gpt2"]);
+  expect({ exit, err }).toEqual({ exit: 2, err: "" });
+  expect(JSON.parse(out)).toMatchObject({ schema: "neurarch-gate/error", code: "usage" });
+});

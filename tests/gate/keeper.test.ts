@@ -81,10 +81,16 @@ describe("a size that is kept", () => {
     const [name] = readdirSync(folder);
     return { place, home, sized, path: join(folder, name!) };
   }
-  /** Makes the kept figures recognisable. */
-  function mark(path: string) {
-    writeFileSync(path, readFileSync(path, "utf8").replace('"family":"qwen3"', '"family":"marked"'));
+  /** Rewrites what is kept as the keeper itself would have written it. */
+  function rewrite(path: string, change: (text: string) => string) {
+    const entry = JSON.parse(readFileSync(path, "utf8"));
+    const text = change(JSON.stringify(entry.value));
+    const sum = new Bun.CryptoHasher("sha256").update(text).digest("hex");
+    writeFileSync(path, JSON.stringify({ ...entry, sum, value: JSON.parse(text) }));
   }
+  /** Makes the kept figures recognisable. */
+  const mark = (path: string) =>
+    rewrite(path, (text) => text.replace('"family":"qwen3"', '"family":"marked"'));
   const familyBy = (place: { cwd: string; env: Record<string, string> }, build = "build") =>
     new Keeper(place, build).find(facts)?.sizing.family ?? null;
 
@@ -97,10 +103,7 @@ describe("a size that is kept", () => {
   const NOT_READ: [string, (made: Awaited<ReturnType<typeof kept>>) => void][] = [
     ["that others may write", ({ path }) => chmodSync(path, 0o666)],
     ["that was cut", ({ path }) => writeFileSync(path, readFileSync(path, "utf8").slice(0, 300))],
-    [
-      "of another shape",
-      ({ path }) => writeFileSync(path, readFileSync(path, "utf8").replace("handedOn", "handed")),
-    ],
+    ["of another shape", ({ path }) => rewrite(path, (text) => text.replace("handedOn", "handed"))],
     [
       "of a model that a folder now stands for",
       ({ home }) => lay(home, { [`${MODEL}/config.json`]: config(100) }),

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
-import { run, shown } from "../acceptance/run.ts";
+import { BINARY, run, shown } from "../acceptance/run.ts";
 import { freshFolder } from "../sources/support.ts";
 import { body, type Server, serve } from "./server.ts";
 
@@ -269,6 +269,12 @@ describe("a server", () => {
       "neurarch-gate serve: --listen 0.0.0.0:0 is reached from other machines, and no --auth-file says who may ask. Name a file of keys, or listen on 127.0.0.1 or a unix socket.\n",
     ],
     [
+      "a certificate that is none",
+      ["--tls-cert", tls("key"), "--tls-key", tls("key")],
+      4,
+      `neurarch-gate serve: --tls-cert ${tls("key")} and --tls-key ${tls("key")} are no certificate and its key (NO_START_LINE). Name a PEM certificate and the private key it was made with.\n`,
+    ],
+    [
       "half of a certificate",
       ["--tls-cert", tls("cert")],
       2,
@@ -289,6 +295,34 @@ describe("a server", () => {
   ];
   test.each(REFUSED)("does not start with %s", async (_, args, exit, err) => {
     expect(await run(["serve", ...args])).toEqual({ exit, out: "", err });
+  });
+  test("whose log nobody reads goes on answering, and ends when it is asked to", async () => {
+    const folder = freshFolder();
+    const socket = join(folder, "gate.sock");
+    // A reader that holds the pipe and does not read: it is full after some hundred lines.
+    const script = `mkfifo log; exec 3<>log; "$@" 2>log 3>&- & echo $! >pid; wait $!; echo "ended $?"`;
+    const child = Bun.spawn(["sh", "-c", script, "sh", BINARY, "serve", "--listen", `unix:${socket}`], {
+      cwd: folder,
+      env: { PATH: "/usr/bin:/bin", HOME: "/nonexistent", HF_HUB_OFFLINE: "1" },
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    const said = new Response(child.stdout).text();
+    for (let waits = 0; !existsSync(socket) && waits < 300; waits++) await Bun.sleep(20);
+    const pid = Number(readFileSync(join(folder, "pid"), "utf8"));
+    // Whatever comes of it, nothing is left behind.
+    const overdue = setTimeout(() => process.kill(pid, "SIGKILL"), 15_000);
+    const job = JSON.stringify({ model: "Qwen/Qwen3-8B", request: "H100:8", batch: 8 });
+    for (let asked = 0; asked < 400; asked++) {
+      const init = { method: "POST", body: job, unix: socket };
+      const status = await fetch("http://localhost/v1/judge", init).then(
+        async (reply) => (await reply.text()) && reply.status,
+        () => 0,
+      );
+      if (status !== 200) throw new Error(`no answer to request ${asked}`);
+    }
+    process.kill(pid, "SIGTERM");
+    expect(await said).toBe("ended 0\n");
+    clearTimeout(overdue);
   });
   test("says that an address is in use", async () => {
     const server = await serve();

@@ -12,6 +12,7 @@ import {
 } from "node:fs";
 import { join, resolve } from "node:path";
 import { checkBinary } from "../../src/slurm/doctor-binary.ts";
+import { checkSubmit } from "../../src/slurm/doctor-submit.ts";
 import type { DoctorHost } from "../../src/slurm/doctor-types.ts";
 import { luaWithSettings } from "../../src/slurm/lua.ts";
 import { pluginNames, readSlurmConf } from "../../src/slurm/slurm-conf.ts";
@@ -48,6 +49,32 @@ describe("slurm.conf", () => {
       "syslog",
     ]);
     expect(pluginNames("(null)")).toEqual([]);
+  });
+});
+
+describe("a dry submit that does not come back", () => {
+  const hostWhere = (isSlow: (argv: readonly string[]) => boolean): DoctorHost => ({
+    env: { PATH: "/bin" },
+    version: "1.0.0",
+    read: () => null,
+    info: () => null,
+    real: (path) => path,
+    list: () => [],
+    find: (program) => `/bin/${program}`,
+    run: async (argv) => {
+      if (isSlow(argv)) return { exit: null, out: "", err: "", timedOut: true };
+      return { exit: 0, out: argv[0] === "sinfo" ? "gpu:a10g:4\n" : "", err: "", timedOut: false };
+    },
+    settingsProblem: async () => null,
+  });
+  const statuses = async (isSlow: (argv: readonly string[]) => boolean) =>
+    (await checkSubmit(true, hostWhere(isSlow))).map(({ check, status }) => `${check} ${status}`);
+  test("at all", async () => {
+    expect(await statuses((argv) => argv[0] === "sbatch")).toEqual(["submit fail", "submit-gpu skipped"]);
+  });
+  test("with a GPU", async () => {
+    const slow = (argv: readonly string[]) => argv.some((word) => word.startsWith("--gres"));
+    expect(await statuses(slow)).toEqual(["submit ok", "submit-gpu fail"]);
   });
 });
 

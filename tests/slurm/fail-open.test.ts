@@ -133,6 +133,7 @@ const TROUBLES: readonly Trouble[] = [
   { name: "a shell start file", around: { env: { ENV: "/dev/zero", BASH_ENV: "/dev/zero" } }, err: "judged" },
   { name: "an exported function", line: `timeout() { sleep 60; }; export -f timeout; exec $SBATCH "$JOB"`, err: "judged" },
   { name: "another locale", around: { env: { LC_ALL: "xx_YY.UTF-16", LANG: "xx" } }, err: "judged" },
+  { name: "an allocator that gives nothing", around: { env: { MIMALLOC_LIMIT_OS_ALLOC: "1" } }, err: "judged" },
   { name: "another library", around: { env: { LD_LIBRARY_PATH: "/proc" } }, err: "judged" },
 ];
 

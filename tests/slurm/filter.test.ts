@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { type LuaSettings, luaWithSettings } from "../../src/slurm/lua.ts";
@@ -393,6 +393,10 @@ for (const version of VERSIONS) {
           BUN_OPTIONS: "--preload ./x",
           BUN_BE_BUN: "1",
           BUN_SOMETHING_NEW: "1",
+          JSC_useJIT: "0",
+          LD_DEBUG_OUTPUT: "./x",
+          MIMALLOC_LIMIT_OS_ALLOC: "1",
+          mimalloc_verbose: "1",
           NODE_OPTIONS: "--require ./x",
           LD_LIBRARY_PATH: "/nowhere",
         };
@@ -673,4 +677,25 @@ describe("where /bin/sh is bash", () => {
       expect(gate.env).not.toContainKey("BUN_BE_BUN");
     });
   }
+
+  // Such a bash takes over what users export: functions, and the options of SHELLOPTS. Given in its own command line,
+  // as the sh before it would drop such names.
+  const folder = fresh();
+  const bashAsSh = join(folder, "sh");
+  mkdirSync(folder);
+  symlinkSync(Bun.which("bash") ?? "/bin/bash", bashAsSh);
+  const answers = (variable: string) => {
+    const gate = new StandIn(fresh(), "printf 'decision=warn\\nmessage=m\\nend\\n'");
+    const started = performance.now();
+    const scenario = submitting({ set: { gres: "gres:gpu:1" } });
+    const told = run(version, scenario, { binary: gate.path, timeout_s: 3 }, {}, [
+      `env '${variable}' ${bashAsSh} -c`,
+    ]);
+    expect(told).toEqual({ lines: ["log info m", "return 0"], stderr: "" });
+    expect(performance.now() - started).toBeLessThan(2000);
+  };
+  for (const name of ["timeout", "[", "printf", "ulimit", "echo", "command", "unset", "set", "export"])
+    test(`a user's function ${name} is not ours`, () => answers(`BASH_FUNC_${name}%%=() {  sleep 3\n}`));
+  for (const option of ["xtrace", "errexit", "nounset", "noglob"])
+    test(`a user's shell option ${option} changes nothing`, () => answers(`SHELLOPTS=${option}`));
 });

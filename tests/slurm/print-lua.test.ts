@@ -57,6 +57,8 @@ const ROWS: readonly (readonly [words: string, exit: number, said: RegExp])[] = 
   ["--max-cost-usd 0", 2, /max_cost_usd cannot be `0`/],
   ["--headroom 0.5", 2, /headroom cannot be `0\.5`/],
   ["--timeout-s soon", 2, /timeout_s cannot be `soon`/],
+  ["--plan-url plan.example.org", 2, /plan_url cannot be `plan\.example\.org`\. It is an address/],
+  ["--plan-url https://plan.example.org/v1", 0, /^ {2}plan_url = "https:\/\/plan\.example\.org\/v1", -- /m],
   ["--notice loud", 2, /notice cannot be `loud`/],
   ["--helper /usr/bin/x", 2, /unknown flag --helper/],
   ["--mode", 2, /--mode/],

@@ -3,6 +3,7 @@ import {
   chmodSync,
   existsSync,
   readdirSync,
+  readFileSync,
   renameSync,
   statSync,
   symlinkSync,
@@ -17,6 +18,11 @@ const asRoot = process.getuid?.() === 0;
 function freshCache() {
   const env = { XDG_CACHE_HOME: freshFolder() };
   return { env, folder: join(env.XDG_CACHE_HOME, "neurarch-gate") };
+}
+
+/** The entry there with some of its fields changed. */
+function change(path: string, fields: Record<string, unknown>): void {
+  writeFileSync(path, JSON.stringify({ ...JSON.parse(readFileSync(path, "utf8")), ...fields }));
 }
 
 /** The one entry's path. */
@@ -78,9 +84,7 @@ describe("an entry", () => {
   test("from the future is none: a clock went back", () => {
     const { env, folder } = freshCache();
     writeCache(env, "sizing", "key", 1);
-    const path = entryOf(folder);
-    const future = { format: 1, kind: "sizing", key: "key", atMs: Date.now() + 60_000, value: 1 };
-    writeFileSync(path, JSON.stringify(future));
+    change(entryOf(folder), { atMs: Date.now() + 60_000 });
     expect(readCache(env, "sizing", "key")).toBeNull();
   });
 });
@@ -91,20 +95,12 @@ describe("an entry that is not to be trusted is none", () => {
     ["not JSON", (path) => writeFileSync(path, "\0\0\0")],
     ["empty", (path) => writeFileSync(path, "")],
     ["null", (path) => writeFileSync(path, "null")],
-    [
-      "another version's",
-      (path) =>
-        writeFileSync(path, JSON.stringify({ format: 2, kind: "sizing", key: "key", atMs: 1, value: 1 })),
-    ],
-    [
-      "another key's",
-      (path) =>
-        writeFileSync(path, JSON.stringify({ format: 1, kind: "sizing", key: "other", atMs: 1, value: 1 })),
-    ],
-    [
-      "without a time",
-      (path) => writeFileSync(path, JSON.stringify({ format: 1, kind: "sizing", key: "key", value: 1 })),
-    ],
+    ["another version's", (path) => change(path, { format: 1 })],
+    ["another key's", (path) => change(path, { key: "other" })],
+    ["another kind's", (path) => change(path, { kind: "config" })],
+    ["without a time", (path) => change(path, { atMs: undefined })],
+    ["with another value", (path) => change(path, { value: 1e30 })],
+    ["without a sum", (path) => change(path, { sum: undefined })],
     ["writable by others", (path) => chmodSync(path, 0o666)],
     [
       "a link",
@@ -188,17 +184,7 @@ describe("a look-up that failed", () => {
   test("for a minute", () => {
     const { env, folder } = freshCache();
     writeCache(env, "miss", "key", { reason: "model-unreachable", message: "x" });
-    const at = (atMs: number) =>
-      writeFileSync(
-        entryOf(folder),
-        JSON.stringify({
-          format: 1,
-          kind: "miss",
-          key: "key",
-          atMs,
-          value: { reason: "model-unreachable", message: "x" },
-        }),
-      );
+    const at = (atMs: number) => change(entryOf(folder), { atMs });
     at(Date.now() - 59_000);
     expect(rememberedMiss(env, "key")).not.toBeNull();
     at(Date.now() - 61_000);

@@ -6,7 +6,7 @@ import { nowMs } from "../../host/clock.ts";
 import { environment, executablePath } from "../../host/env.ts";
 import { readText } from "../../host/fs.ts";
 import { compileSoon } from "../../host/jit.ts";
-import { writeError } from "../../host/out.ts";
+import { openLog } from "../../host/log.ts";
 import { startServer, stopSignal } from "../../host/server.ts";
 import { GateError } from "../../lib/errors.ts";
 import { type Keys, keysOf } from "../../serve/auth.ts";
@@ -97,13 +97,15 @@ async function run(input: ParsedWords): Promise<CommandOutput> {
     return { out: systemdUnit(executablePath(), unitWords(input)), exit: 0 };
 
   const place = { cwd: "/", env: environment(), deadlineMs: SKYPILOT_DEADLINE_MS };
+  // The verdicts do not wait for whoever reads the log.
+  const log = openLog();
   const service = {
     settings,
     size: memoSizer(makeSizer(settings, place)),
     policyOf: freshPolicy(settings, environment()),
     metrics: new Metrics({ version: version(), startMs: nowMs() }),
     keys,
-    log: switches.log === false ? null : (line: string) => writeError(`${line}\n`),
+    log: switches.log === false ? null : log,
   };
   compileSoon();
   const ended = stopSignal();
@@ -114,6 +116,13 @@ async function run(input: ParsedWords): Promise<CommandOutput> {
     idleTimeoutS: IDLE_TIMEOUT_S,
     answer: (request) => answerRequest(request, service),
   }).catch((error: unknown) => {
+    const certificate = tls !== null && /PEM|X\.?509|routines/.test(String(error));
+    if (certificate)
+      throw new GateError(
+        "settings-invalid",
+        `--tls-cert ${values["tls-cert"]} and --tls-key ${values["tls-key"]} are no certificate and its key (${String(error).match(/[A-Z_]+$/)?.[0] ?? "unreadable"})`,
+        "Name a PEM certificate and the private key it was made with.",
+      );
     const inUse = (error as { code?: string }).code === "EADDRINUSE";
     const why = inUse ? "the address is in use" : error instanceof Error ? error.message : String(error);
     throw new GateError(
@@ -122,10 +131,11 @@ async function run(input: ParsedWords): Promise<CommandOutput> {
       "Free the address, or name another one with --listen.",
     );
   });
-  writeError(`neurarch-gate serve: listening on ${server.address}\n`);
+  log(`neurarch-gate serve: listening on ${server.address}`);
   await ended;
   await server.stop(GRACE_MS);
-  return { err: "neurarch-gate serve: ended\n", exit: 0 };
+  log("neurarch-gate serve: ended");
+  return { exit: 0 };
 }
 
 /** The flags again, for the unit: paths and switches as they were given. */
