@@ -4,6 +4,7 @@ import { ConfigReader, isObject, type Json } from "./config.ts";
 import { generic, missingUsualKeys, unknownTowers } from "./families/generic.ts";
 import { familyReader } from "./families/index.ts";
 import type { FamilyReader } from "./family.ts";
+import { saidOfHalf } from "./halves.ts";
 import type { ConfigInput, ParamGroup, Structure } from "./types.ts";
 
 /** No model has more parameters; above it the sizes of a config are senseless. */
@@ -94,7 +95,9 @@ function known(config: ConfigReader, raw: Json, type: string, reader: FamilyRead
       if (!config.has(keys)) invalid(`the config has no \`${keyOf(keys, type)}\``);
     }
   }
-  return reader.read(config);
+  const structure = reader.read(config);
+  const said = saidOfHalf(raw.architectures);
+  return said === null ? structure : { ...structure, assumed: [...structure.assumed, said] };
 }
 
 const WIDTHS = ["hidden_size", "n_embd", "d_model", "n_embed", "dim"];

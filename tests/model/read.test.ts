@@ -624,3 +624,23 @@ describe("where a value came from", () => {
     });
   });
 });
+
+describe("a class that is half of a model", () => {
+  const BART: Json = {
+    model_type: "bart",
+    d_model: 64,
+    encoder_layers: 2,
+    decoder_layers: 2,
+    encoder_attention_heads: 4,
+    decoder_attention_heads: 4,
+    encoder_ffn_dim: 128,
+    decoder_ffn_dim: 128,
+    vocab_size: 100,
+  };
+  test.each([
+    ["BartForConditionalGeneration", []],
+    ["BartForCausalLM", ["BartForCausalLM leaves out a part of the model; the whole is counted"]],
+  ])("%s", (name, assumed) => {
+    expect([...read({ ...BART, architectures: [name] }).assumed]).toEqual(assumed);
+  });
+});
