@@ -26,6 +26,7 @@ neurarch = {
   cluster = nil, -- the cluster's name in policies; without it Slurm's own
   policy_file = nil, -- the site's policy file
   repo_policy = nil, -- what a repository's .neurarch.yml may do: "honour", "tighten-only" or "ignore"
+  ledger = nil, -- folder that verdicts are recorded in
   fail_closed = nil, -- true: a job that should be judged and could not be is refused
   notice = "unread", -- one line for a GPU job not looked at: "unread", its script came by a pipe; "always", also when no model is named; "never"
   timeout_s = 5, -- seconds a verdict may take before the submit goes on without it
@@ -36,7 +37,7 @@ neurarch = {
 -- Settings that travel to the binary as flags of the same name; switches are flags without a value.
 local VALUE_SETTINGS = {
   "config", "mode", "gpu_map", "default_gpu_type", "partition_map", "cards", "prices", "max_cost_usd",
-  "headroom", "sizing", "cli", "plan_url", "policy_file", "repo_policy",
+  "headroom", "sizing", "cli", "plan_url", "policy_file", "repo_policy", "ledger",
 }
 local SWITCH_SETTINGS = { "hours_from_time", "annotate", "fail_closed" }
 

@@ -67,6 +67,7 @@ class NeurarchPolicy(sky.AdminPolicy):
     config = None  # a site file in place of /etc/neurarch/gate.toml
     policy_file = None  # a policy file for every task, in place of the nearest .neurarch.yml
     repo_policy = None  # what a policy file may do: 'honour', 'tighten-only' or 'ignore'
+    ledger = None  # a folder that verdicts are recorded in
     cluster = None  # the cluster's name, for waivers of one cluster
 
     @classmethod
@@ -94,7 +95,7 @@ class NeurarchPolicy(sky.AdminPolicy):
         # A repository's policy file lies beside the user; a server has the one that it is told of.
         command += ['--policy-start', os.getcwd()] if at_client_side else []
         for name in ('max_cost_usd', 'prices', 'sizing', 'cli', 'plan_url', 'config', 'policy_file', 'repo_policy',
-                     'cluster'):
+                     'ledger', 'cluster'):
             value = cls._setting(name)
             if value is not None:
                 command += ['--' + name.replace('_', '-'), json.dumps(value) if isinstance(value, dict) else str(value)]

@@ -14,6 +14,7 @@ export const COMMANDS: Readonly<Record<string, () => Promise<{ command: Command 
   "policy apply": () => import("./commands/policy/apply.ts"),
   "policy check": () => import("./commands/policy/check.ts"),
   "policy explain": () => import("./commands/policy/explain.ts"),
+  ledger: () => import("./commands/ledger.ts"),
   schema: () => import("./commands/schema.ts"),
   "print-lua": () => import("./commands/print-lua.ts"),
   "print-python": () => import("./commands/print-python.ts"),

@@ -79,6 +79,8 @@ export const SITE_FLAGS = {
     options: [...REPO_POLICIES],
     description: "what a policy file may do (honour)",
   },
+  ledger: { type: "string", valueHint: "DIR", description: "folder that verdicts are recorded in (none)" },
+  "ledger-anonymous": { type: "boolean", description: "record salted digests in place of users' names" },
 } as const satisfies ArgsDef;
 
 /** Slurm's own long option names, as the filter hands them over. */

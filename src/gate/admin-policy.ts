@@ -12,6 +12,7 @@ import {
   type UserRequest,
 } from "../skypilot/user-request.ts";
 import { makePolicy, type PolicyOf } from "./policy.ts";
+import type { Recorder } from "./recorder.ts";
 import { changeOf, markOf } from "./rewriting.ts";
 import type { Settings } from "./settings.ts";
 import { makeSizer, type SizeJob, SKYPILOT_DEADLINE_MS } from "./size.ts";
@@ -29,13 +30,14 @@ export async function judgeAdminPolicy(
   settings: Settings,
   env: Readonly<Record<string, string | undefined>>,
   start: string | null = null,
+  recorder: Recorder | null = null,
 ): Promise<PolicyAnswer> {
   const request = decodeUserRequest(body);
   if (!request.ok) throw new GateError("input-invalid", request.error.message);
   const size = makeSizer(settings, { cwd: "/", env, deadlineMs: SKYPILOT_DEADLINE_MS });
   const siteOnly = start === null || !request.value.atClientSide;
   const policyOf = makePolicy(settings, { cwd: start ?? "/", env, file: null, siteOnly });
-  return answerOf(request.value, await judgeUserRequest(request.value, settings, size, policyOf));
+  return answerOf(request.value, await judgeUserRequest(request.value, settings, size, policyOf, recorder));
 }
 
 /** What a policy says to a request, whoever asks for it. Throws `GateError("input-invalid")` for a task that is none. */
@@ -44,6 +46,7 @@ export async function judgeUserRequest(
   settings: Settings,
   size: SizeJob,
   policyOf: PolicyOf,
+  recorder: Recorder | null = null,
 ): Promise<PolicyOutcome> {
   const silent = { decision: "allow", messages: [], task: null } as const;
   if (notTraining(null, request.requestName) !== null) return silent;
@@ -51,6 +54,9 @@ export async function judgeUserRequest(
   if (!task.ok) throw new GateError("input-invalid", task.error.message);
   const job = skypilotJob(task.value, request.requestName, {}, [], settings);
   const outcome = await judgeTask(job, settings, size, policyOf);
+  const stopped = outcome.decision === "refuse";
+  if (recorder !== null && (stopped || !BEFOREHAND.includes(request.requestName)))
+    recorder.note({ job, outcome, stopped, ...askerOf(request) });
   if (outcome.silent) return silent;
   const { decision, messages } = outcome;
   if (decision !== "rewrite") return { decision, messages, task: null };
@@ -62,4 +68,14 @@ export async function judgeUserRequest(
   }
   const told = [...messages, noteLine(`the task was left as it is: ${rewritten.error.message}`)];
   return { decision: "warn", messages: told, task: null };
+}
+
+/** Requests that come before every launch: only a refusal ends there, anything else is judged again at the launch. */
+const BEFOREHAND = ["validate", "optimize"];
+
+/** Who asked: at the client's side whoever runs us, in a server the user it tells of. */
+function askerOf({ atClientSide, user }: UserRequest): { readonly user?: string | null } {
+  if (atClientSide) return {};
+  const name = /^name:[ ]*["']?([^"'\n]+?)["']?[ ]*$/m.exec(user)?.[1] ?? null;
+  return { user: name === "null" ? null : name };
 }

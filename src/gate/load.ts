@@ -49,6 +49,8 @@ export async function loadSettings(flags: SettingFlags): Promise<Settings> {
     cluster: values.cluster ?? site.cluster ?? null,
     policyFile: values["policy-file"] ?? site.policy_file ?? null,
     repoPolicy: oneOf("repo-policy", values["repo-policy"], REPO_POLICIES) ?? site.repo_policy ?? "honour",
+    ledger: values.ledger ?? site.ledger ?? null,
+    ledgerAnonymous: switches["ledger-anonymous"] ?? site.ledger_anonymous ?? false,
     annotate: switches.annotate ?? site.annotate ?? false,
     defaultGpuType: values["default-gpu-type"] ?? site.default_gpu_type ?? null,
     partitionMap:

@@ -26,6 +26,10 @@ export interface Settings {
   readonly policyFile: string | null;
   /** What a policy file may do. */
   readonly repoPolicy: RepoPolicy;
+  /** Folder that verdicts are recorded in; null = they are not. */
+  readonly ledger: string | null;
+  /** Salted digests are recorded in place of users' names. */
+  readonly ledgerAnonymous: boolean;
   /** Append a short verdict to the job's comment (Slurm). */
   readonly annotate: boolean;
   /** What an untyped `gpu:N` means at this site. */
@@ -53,6 +57,8 @@ export interface SiteFile {
   readonly cluster?: string;
   readonly policy_file?: string;
   readonly repo_policy?: RepoPolicy;
+  readonly ledger?: string;
+  readonly ledger_anonymous?: boolean;
   readonly annotate?: boolean;
   readonly default_gpu_type?: string;
   readonly hours_from_time?: boolean;

@@ -24,6 +24,8 @@ export const SITE_SCHEMA = v.strictObject({
   cluster: v.optional(v.string("text")),
   policy_file: v.optional(v.pipe(v.string("text"), v.startsWith("/", "a path that begins with /"))),
   repo_policy: v.optional(v.picklist(REPO_POLICIES, `one of ${REPO_POLICIES.join(", ")}`)),
+  ledger: v.optional(v.pipe(v.string("text"), v.startsWith("/", "a path that begins with /"))),
+  ledger_anonymous: v.optional(v.boolean("true or false")),
   annotate: v.optional(v.boolean("true or false")),
   default_gpu_type: v.optional(v.pipe(v.string("text"), v.minLength(1, "not empty"))),
   hours_from_time: v.optional(v.boolean("true or false")),

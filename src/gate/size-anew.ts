@@ -1,5 +1,6 @@
 import { recipeOf } from "../facts/recipe.ts";
 import type { JobFacts } from "../facts/types.ts";
+import { digest } from "../host/private-files.ts";
 import { ok, type Result } from "../lib/result.ts";
 import type { LocatedStructure } from "../model/types.ts";
 import { defaultSeqLen } from "../sizing/default-length.ts";
@@ -19,10 +20,19 @@ export async function sizeAnew(
 ): Promise<Result<SizedJob, Unsized>> {
   const located = await locate(facts.model.value, host);
   if (!located.ok) return located;
-  const sized = sizeLocated(located.value, facts);
+  const sized = withDigest(sizeLocated(located.value, facts), located.value);
   return sized.ok && keeper !== undefined
     ? ok(keeper.kept(facts, located.value, boundsOf(located.value), sized.value))
     : sized;
+}
+
+function withDigest(
+  sized: Result<SizedJob, Unsized>,
+  { structure }: LocatedStructure,
+): Result<SizedJob, Unsized> {
+  if (!sized.ok) return sized;
+  const structureDigest = digest(JSON.stringify(structure)).slice(0, 16);
+  return ok({ ...sized.value, sizing: { ...sized.value.sizing, structureDigest } });
 }
 
 /** A job whose model needs no network, to size it with a recipe that was never asked for; null without it. */

@@ -19,3 +19,8 @@ export function localDay(): string {
   const two = (value: number) => String(value).padStart(2, "0");
   return `${now.getFullYear()}-${two(now.getMonth() + 1)}-${two(now.getDate())}`;
 }
+
+/** Does something a moment later, after what is under way; a process that has nothing else to do still waits for it. */
+export function soon(work: () => void): void {
+  setTimeout(work, 1);
+}

@@ -121,6 +121,17 @@ export function listDirectory(path: string): string[] {
   }
 }
 
+/** Names in a directory, or why it cannot be listed. */
+export function listing(path: string): Result<readonly string[], FileProblem> {
+  try {
+    return ok(readdirSync(path));
+  } catch (error) {
+    if ((error as { code?: string }).code === "ENOTDIR")
+      return fail({ kind: "not-regular", message: `${path} is not a directory` });
+    return fail(problemOf(path, error));
+  }
+}
+
 /** Modification time in milliseconds and owner of the entry itself (links not followed); null when absent. */
 export function entryInfo(
   path: string,

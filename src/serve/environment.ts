@@ -9,6 +9,7 @@ const VALUES = {
   TIMEOUT_S: "timeout",
   CONFIG: "config",
   FILE: "policy-file",
+  LEDGER: "ledger",
 };
 const SWITCHES = { MUTATE: "mutate", FAIL_CLOSED: "fail-closed" };
 

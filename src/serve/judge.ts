@@ -20,9 +20,16 @@ import { jsonReply } from "./reply.ts";
  * names (`model`, `batch`, `seq-len`, ...) and lie over those of a text. 200 with any verdict, 400 with an error
  * document for what cannot be read.
  */
-export async function answerJudge(body: string, { settings, size, policyOf }: Judge): Promise<Judged> {
+export async function answerJudge(
+  body: string,
+  { settings, size, policyOf, recorder }: Judge,
+): Promise<Judged> {
   try {
-    const outcomes = await judgeAll(jobsOf(parsed(body), settings), settings, size, policyOf);
+    const jobs = jobsOf(parsed(body), settings);
+    const outcomes = await judgeAll(jobs, settings, size, policyOf);
+    outcomes.forEach((outcome, index) => {
+      recorder?.note({ job: jobs[index]!, outcome, stopped: false, user: null });
+    });
     return {
       reply: jsonReply(200, fileDocument(outcomes)),
       decision: worstDecision(outcomes),

@@ -1,5 +1,6 @@
 import { judgeUserRequest } from "../gate/admin-policy.ts";
 import type { PolicyOf } from "../gate/policy.ts";
+import type { Recorder } from "../gate/recorder.ts";
 import type { Settings } from "../gate/settings.ts";
 import type { SizeJob } from "../gate/size.ts";
 import type { HttpReply } from "../host/server.ts";
@@ -18,6 +19,8 @@ export interface Judge {
   readonly settings: Settings;
   readonly size: SizeJob;
   readonly policyOf: PolicyOf;
+  /** Takes every verdict for the site's ledger; absent without one. */
+  readonly recorder?: Recorder | null;
 }
 
 /** A reply, and what the log and the metrics are told of it. */
@@ -34,13 +37,13 @@ export interface Judged {
  * with the sentences of a refusal, which is the only status whose text a user sees. Errors of ours admit, unless the
  * site fails closed. A body that is no user request has nothing to echo: it is answered with 400.
  */
-export async function answerPolicy(body: string, { settings, size, policyOf }: Judge): Promise<Judged> {
+export async function answerPolicy(body: string, judge: Judge): Promise<Judged> {
   const request = decodeUserRequest(body);
   if (!request.ok) {
     const message = noteLine(`${request.error.message} This address serves SkyPilot's admin policy.`);
     return { reply: textReply(400, message), decision: null, messages: [message], request: null };
   }
-  const { outcome, failed } = await outcomeOf(request.value, { settings, size, policyOf });
+  const { outcome, failed } = await outcomeOf(request.value, judge);
   const { status, body: text } = httpAnswerOf(request.value, outcome);
   return {
     reply: { status, contentType: status === 200 ? JSON_TYPE : TEXT_TYPE, body: text },
@@ -52,10 +55,10 @@ export async function answerPolicy(body: string, { settings, size, policyOf }: J
 
 async function outcomeOf(
   request: UserRequest,
-  { settings, size, policyOf }: Judge,
+  { settings, size, policyOf, recorder = null }: Judge,
 ): Promise<{ readonly outcome: PolicyOutcome; readonly failed: boolean }> {
   try {
-    return { outcome: await judgeUserRequest(request, settings, size, policyOf), failed: false };
+    return { outcome: await judgeUserRequest(request, settings, size, policyOf, recorder), failed: false };
   } catch (error) {
     const why = error instanceof Error ? error.message.replace(/\.$/, "") : String(error);
     const closed = settings.failClosed;

@@ -24,6 +24,7 @@ export async function answerRequest(request: HttpRequest, service: Service): Pro
   const startMs = monotonicMs();
   const route = routeOf(request);
   const { reply, decision, messages, request: name } = await routed(route, request, service);
+  service.recorder?.flushSoon();
   const seconds = (monotonicMs() - startMs) / 1000;
   service.metrics.answered(route, reply.status, seconds);
   if (decision !== null) service.metrics.judged(route === "judge" ? "api" : "skypilot", decision);

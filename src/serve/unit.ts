@@ -1,8 +1,12 @@
 /**
  * A systemd unit that runs the server as a user of its own, with nothing of the host writable but its run-time and
- * cache folders (systemd.exec(5), "Sandboxing").
+ * cache folders and the ledger (systemd.exec(5), "Sandboxing").
  */
-export function systemdUnit(executable: string, words: readonly string[]): string {
+export function systemdUnit(
+  executable: string,
+  words: readonly string[],
+  ledger: string | null = null,
+): string {
   return `[Unit]
 Description=neurarch-gate: admin policy for SkyPilot
 After=network-online.target
@@ -18,7 +22,7 @@ CacheDirectory=neurarch
 Environment=HOME=/var/cache/neurarch XDG_CACHE_HOME=/var/cache/neurarch
 NoNewPrivileges=yes
 ProtectSystem=strict
-ProtectHome=yes
+${ledger === null ? "" : `ReadWritePaths=${quoted(`-${ledger}`)}\n`}ProtectHome=yes
 PrivateTmp=yes
 PrivateDevices=yes
 ProtectKernelTunables=yes

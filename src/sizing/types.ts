@@ -30,6 +30,8 @@ export interface Sizing {
   readonly family: string | null;
   readonly source: "builtin" | "cli" | "hosted";
   readonly revision: string | null;
+  /** What tells equal structures under other names; absent where the size was not made for a verdict. */
+  readonly structureDigest?: string;
   /** Where the structure was found: path, cache, catalogue, ...; null for external sources. */
   readonly structureFrom: string | null;
   readonly params: number | null;

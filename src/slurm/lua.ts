@@ -26,6 +26,7 @@ export const LUA_SETTINGS = {
   cluster: "text",
   policy_file: "absolute-path",
   repo_policy: ["honour", "tighten-only", "ignore"],
+  ledger: "absolute-path",
   fail_closed: "switch",
   notice: ["unread", "always", "never"],
   timeout_s: "number",

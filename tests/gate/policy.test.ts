@@ -260,7 +260,14 @@ test("a submit without a policy file loads nothing of its reader", () => {
   const loaded = [...seen].map((path) => path.replace(`${src}/`, ""));
   expect(loaded).toContain("gate/policy-find.ts");
   expect(loaded.filter((path) => /^policy\//.test(path))).toEqual(["policy/types.ts"]);
-  for (const path of ["yaml", "gate/policy-task.ts", "gate/policy-file.ts", "gate/policy-yaml.ts"]) {
+  const writing = ["gate/ledger-write.ts", "ledger/entry.ts", "host/append.ts"];
+  for (const path of [
+    "yaml",
+    "gate/policy-task.ts",
+    "gate/policy-file.ts",
+    "gate/policy-yaml.ts",
+    ...writing,
+  ]) {
     expect(loaded).not.toContain(path);
   }
 });

@@ -165,13 +165,14 @@ const cases: readonly Case[] = [
       config: "/etc/x.toml",
       policy_file: "/x.yml",
       repo_policy: "ignore",
+      ledger: "/var/log/neurarch",
     },
     check: (outcome) => {
       admitted([])(outcome);
       const text = readFileSync(seen, "utf8");
       expect(text.split("\n")[0]).toBe(
         `judge --admin-policy --mutate --policy-start ${process.cwd()} --max-cost-usd 7 --config /etc/x.toml ` +
-          "--policy-file /etc/policy.yml --repo-policy ignore --cluster gpu-dev",
+          "--policy-file /etc/policy.yml --repo-policy ignore --ledger /var/log/neurarch --cluster gpu-dev",
       );
       expect(text).not.toContain("BUN_");
       expect(text).not.toContain("LATE");

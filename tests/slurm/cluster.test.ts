@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { SITE_FLAGS } from "../../src/cli/flags.ts";
 import { LUA_SETTINGS, type LuaSettings } from "../../src/slurm/lua.ts";
@@ -492,6 +492,7 @@ describe.skipIf(!CI && !slurmIsHere)("under a real Slurm", () => {
         annotate: true,
         cluster: "here",
         fail_closed: false,
+        ledger: join(slurm.home, "ledger"),
         notice: "always",
         ...(takesPolicies ? { policy_file: write("policy.yml", "version: 1\n"), repo_policy: "ignore" } : {}),
         timeout_s: 10,
@@ -508,6 +509,7 @@ describe.skipIf(!CI && !slurmIsHere)("under a real Slurm", () => {
         const kind = exit === 1 ? "refused" : err;
         expect([name, kind]).toEqual([name, "refused"]);
       }
+      expect(readdirSync(join(slurm.home, "ledger")).length).toBe(1);
       install(settings);
       expect(slurm.sbatch([EXAMPLE]).err).toStartWith("sbatch: error: lua: Neurarch: Qwen/Qwen3-8B needs ");
     });

@@ -118,6 +118,44 @@ describe("the file system of the binary", () => {
   }
 });
 
+describe("the folder of a ledger", () => {
+  const gate = { kind: "file", uid: 0, gid: 0, mode: 0o755, size: 1 } as const;
+  const LEDGER = "/srv/ledger";
+  const ROWS: readonly [string, "file" | "directory" | null, number, string][] = [
+    ["for everyone, sticky", "directory", 0o1777, "ok"],
+    ["written by everyone, listed by its owner", "directory", 0o1733, "ok"],
+    ["without the sticky bit", "directory", 0o777, "warn"],
+    ["root's alone", "directory", 0o700, "warn"],
+    ["read by everyone", "directory", 0o755, "warn"],
+    ["a file", "file", 0o666, "warn"],
+    ["not there", null, 0, "warn"],
+  ];
+  for (const [name, kind, mode, status] of ROWS) {
+    test(name, async () => {
+      const checks = await checkBinary(
+        { binary: "/opt/gate/neurarch-gate", ledger: LEDGER },
+        {
+          env: { PATH: "/bin" },
+          version: "1.0.0",
+          read: () => null,
+          info: (path) =>
+            path === LEDGER
+              ? kind && { ...gate, kind, mode }
+              : path.endsWith("neurarch-gate")
+                ? gate
+                : { ...gate, kind: "directory" },
+          real: (path) => path,
+          list: () => [],
+          find: (program) => `/bin/${program}`,
+          run: async () => ({ exit: 0, out: "neurarch-gate 1.0.0 (x)\n", err: "", timedOut: false }),
+          settingsProblem: async () => null,
+        },
+      );
+      expect(checks.find(({ check }) => check === "ledger")?.status).toBe(status as "ok");
+    });
+  }
+});
+
 interface Report {
   readonly exit: number;
   readonly status: Readonly<Record<string, string>>;

@@ -328,6 +328,7 @@ for (const version of VERSIONS) {
           cli: "node '/opt/it''s here/cli.mjs' $HOME `id`",
           policy_file: "/etc/neurarch/policy.yml",
           repo_policy: "tighten-only",
+          ledger: "/var/log/neurarch",
         };
         once({ set: { gres: "gres:gpu:1" } }, gate, {
           ...settings,

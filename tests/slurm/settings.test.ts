@@ -106,6 +106,7 @@ describe("the settings table", () => {
     ["an unknown notice", { notice: "yes" }],
     ["an unknown say of repositories", { repo_policy: "loosen" }],
     ["a policy file beside the user", { policy_file: "policy.yml" }],
+    ["a ledger beside the user", { ledger: "ledger" }],
     ["a negative cap", { max_cost_usd: -1 }],
     ["a headroom below the peak", { headroom: 0.9 }],
     ["no time", { timeout_s: 0 }],

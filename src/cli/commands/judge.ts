@@ -3,6 +3,7 @@ import { judgeAll } from "../../gate/judge-file.ts";
 import { Keeper } from "../../gate/keeper.ts";
 import { loadSettings } from "../../gate/load.ts";
 import { makePolicy } from "../../gate/policy.ts";
+import { makeRecorder } from "../../gate/recorder.ts";
 import type { Rewritten } from "../../gate/rewriting.ts";
 import type { Settings } from "../../gate/settings.ts";
 import { makeSizer, SKYPILOT_DEADLINE_MS } from "../../gate/size.ts";
@@ -12,6 +13,7 @@ import { GateError } from "../../lib/errors.ts";
 import type { Command, CommandOutput, ParsedWords } from "../command.ts";
 import { exitOfDecision } from "../exit.ts";
 import { jobFlags, OUTPUT_FLAGS, pick, SITE_FLAGS } from "../flags.ts";
+import { version } from "../version.ts";
 
 const JOB_FLAGS = jobFlags({ withModel: true });
 
@@ -94,10 +96,18 @@ async function run(input: ParsedWords): Promise<CommandOutput> {
   // A size that explains itself is computed: what is kept has no terms.
   const kept = switches.explain === true ? {} : { keeper };
   const size = makeSizer(settings, { ...place, deadlineMs: SKYPILOT_DEADLINE_MS, ...kept });
-  const after = () => keeper.flush();
+  const recorder = makeRecorder(settings, "judge", { ...place, version: version() });
+  const after = () => {
+    keeper.flush();
+    recorder?.flush();
+  };
   const policyOf = makePolicy(settings, { ...place, file: values.skypilot ?? values.slurm ?? null });
   const { jobs, rewritten } = await read(input, modes[0]!, settings);
   const outcomes = await judgeAll(jobs, settings, size, policyOf);
+  // Nothing is stopped here: whoever asked may submit all the same.
+  outcomes.forEach((outcome, index) => {
+    recorder?.note({ job: jobs[index]!, outcome, stopped: false });
+  });
   const exit = exitOfDecision(worstDecision(outcomes), {
     failOpen: switches["fail-open"] === true,
     failOnWarn: values["fail-on"] === "warn",

@@ -1,9 +1,10 @@
 import { freshPolicy } from "../../gate/fresh-policy.ts";
 import { loadSettings } from "../../gate/load.ts";
 import { memoSizer } from "../../gate/memo-sizer.ts";
+import { makeRecorder } from "../../gate/recorder.ts";
 import { makeSizer, SKYPILOT_DEADLINE_MS } from "../../gate/size.ts";
 import { nowMs } from "../../host/clock.ts";
-import { environment, executablePath } from "../../host/env.ts";
+import { environment, executablePath, workingDirectory } from "../../host/env.ts";
 import { readText } from "../../host/fs.ts";
 import { compileSoon } from "../../host/jit.ts";
 import { openLog } from "../../host/log.ts";
@@ -63,6 +64,8 @@ export const command: Command = {
     timeout: SITE_FLAGS.timeout,
     cluster: SITE_FLAGS.cluster,
     "policy-file": SITE_FLAGS["policy-file"],
+    ledger: SITE_FLAGS.ledger,
+    "ledger-anonymous": SITE_FLAGS["ledger-anonymous"],
   },
   examples: [
     ["neurarch-gate serve", "then `admin_policy: http://127.0.0.1:8765/` in SkyPilot's config"],
@@ -94,12 +97,18 @@ async function run(input: ParsedWords): Promise<CommandOutput> {
     throw new GateError("usage", "--tls-cert goes with HOST:PORT only", "Leave it out for a unix socket.");
   const settings = await loadSettings(withPolicyEnvironment(input, environment()));
   if (switches["print-unit"] === true)
-    return { out: systemdUnit(executablePath(), unitWords(input)), exit: 0 };
+    return { out: systemdUnit(executablePath(), unitWords(input), settings.ledger), exit: 0 };
 
   const place = { cwd: "/", env: environment(), deadlineMs: SKYPILOT_DEADLINE_MS };
   // The verdicts do not wait for whoever reads the log.
   const log = openLog();
+  const recorder = makeRecorder(settings, "serve", {
+    cwd: workingDirectory(),
+    env: environment(),
+    version: version(),
+  });
   const service = {
+    recorder,
     settings,
     size: memoSizer(makeSizer(settings, place)),
     policyOf: freshPolicy(settings, environment()),
@@ -134,6 +143,7 @@ async function run(input: ParsedWords): Promise<CommandOutput> {
   log(`neurarch-gate serve: listening on ${server.address}`);
   await ended;
   await server.stop(GRACE_MS);
+  recorder?.flush();
   log("neurarch-gate serve: ended");
   return { exit: 0 };
 }

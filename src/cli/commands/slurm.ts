@@ -1,16 +1,18 @@
 import { Keeper } from "../../gate/keeper.ts";
 import { loadSettings } from "../../gate/load.ts";
 import { makePolicy } from "../../gate/policy.ts";
+import { makeRecorder } from "../../gate/recorder.ts";
 import { makeSizer, SLURM_DEADLINE_MS } from "../../gate/size.ts";
 import { submitJobs } from "../../gate/slurm-submit.ts";
 import { judgeTask } from "../../gate/task.ts";
 import { environment, executablePath, workingDirectory } from "../../host/env.ts";
 import { GateError } from "../../lib/errors.ts";
-import { commentOf, filterLines } from "../../render/lines.ts";
+import { commentOf, filterDecision, filterLines } from "../../render/lines.ts";
 import { noteLine } from "../../render/messages.ts";
 import type { Command, CommandOutput, ParsedWords } from "../command.ts";
 import { jobFlags, pick, SITE_FLAGS, SLURM_OPTION_FLAGS } from "../flags.ts";
 import { parseStrict } from "../strict.ts";
+import { version } from "../version.ts";
 
 /** The contract between the Lua filter and this program: the lines below and the flags the filter passes. */
 export const LUA_CONTRACT = 1;
@@ -28,7 +30,6 @@ async function refuseNewerFilter(words: readonly string[]): Promise<void> {
   const at = words.findIndex((word) => word.startsWith("--lua-contract"));
   const asked = at < 0 ? 0 : Number(words[at]!.split("=")[1] ?? words[at + 1]);
   if (!(asked > LUA_CONTRACT)) return;
-  const { version } = await import("../version.ts");
   throw new GateError(
     "usage",
     `the Slurm filter is of contract ${asked}, and ${executablePath()} (${version()}) knows up to ${LUA_CONTRACT}`,
@@ -95,6 +96,7 @@ async function run(input: ParsedWords): Promise<CommandOutput> {
   const place = { cwd: workingDirectory(), env: environment() };
   const keeper = new Keeper(place);
   const size = makeSizer(settings, { ...place, deadlineMs: SLURM_DEADLINE_MS, keeper });
+  const recorder = makeRecorder(settings, "slurm", { ...place, version: version() });
   const policyOf = makePolicy(settings, { ...place, file: values.script ?? null });
   const jobs = submitJobs(
     {
@@ -109,13 +111,15 @@ async function run(input: ParsedWords): Promise<CommandOutput> {
   for (const job of jobs) {
     const outcome = await judgeTask(job, settings, size, policyOf);
     const { decision, messages, result, request, telling } = outcome;
+    // What could not be judged is refused by a site that fails closed, whatever its mode says of verdicts.
+    const mode = outcome.closed ? "reject" : settings.mode;
+    recorder?.note({ job, outcome, stopped: filterDecision(decision, mode) === "reject" });
     const comment =
       settings.annotate && result !== null && telling !== null ? commentOf(result, request, telling) : null;
     blocks.push(
-      // What could not be judged is refused by a site that fails closed, whatever its mode says of verdicts.
       filterLines({
         decision,
-        mode: outcome.closed ? "reject" : settings.mode,
+        mode,
         messages: outcome.silent ? [] : messages,
         comment,
       }),
@@ -124,7 +128,10 @@ async function run(input: ParsedWords): Promise<CommandOutput> {
   return {
     out: `${worstFirst(blocks)}${values["lua-contract"] === undefined ? "" : END}`,
     exit: 0,
-    after: () => keeper.flush(),
+    after: () => {
+      keeper.flush();
+      recorder?.flush();
+    },
   };
 }
 
