@@ -18,7 +18,6 @@ interface Place {
 /** What is known of one model at one length, and whether it says more than what is written down. */
 interface Book {
   readonly key: string;
-  readonly source: Identity["source"];
   readonly bounds: Bounds;
   /** By recipe as JSON, and before it the number of cards where the size is that of one of several. */
   readonly byRecipe: Record<string, Sizing | null>;
@@ -45,8 +44,7 @@ export class Keeper {
     if (identity === null || key === null) return null;
     const kept = readKept(this.place.env, key);
     if (kept === null) return null;
-    const { source } = identity;
-    const book: Book = { key, source, ...kept, byRecipe: { ...kept.byRecipe }, grown: false };
+    const book: Book = { key, ...kept, byRecipe: { ...kept.byRecipe }, grown: false };
     const sizing = book.byRecipe[JSON.stringify(recipeOf(facts))];
     if (sizing === undefined || sizing === null) return null;
     this.#books.set(key, book);
@@ -59,10 +57,9 @@ export class Keeper {
     // What answered was not what the identity says: an adapter's base, the hub, a broken copy passed over.
     const key = identity?.source === located.source ? this.#keyOf(identity, facts) : null;
     if (identity === null || key === null) return sized;
-    const { source } = located;
     const before = this.#books.get(key) ?? readKept(this.place.env, key);
     const byRecipe = { ...before?.byRecipe, [JSON.stringify(recipeOf(facts))]: sized.sizing };
-    const book: Book = { key, source, bounds, byRecipe, grown: true };
+    const book: Book = { key, bounds, byRecipe, grown: true };
     this.#books.set(key, book);
     return { ...sized, ...this.#resizing(facts, sized.sizing.seqLen, book, sized) };
   }

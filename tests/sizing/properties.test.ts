@@ -4,6 +4,7 @@ import { ATTENTIONS, type Recipe } from "../../src/facts/types.ts";
 import { peakBytes } from "../../src/sizing/peak.ts";
 import { DEFAULT_RECIPE } from "../../src/sizing/recipe.ts";
 import { sizeStructure } from "../../src/sizing/size.ts";
+import { anyFamilyConfig } from "./any-family.ts";
 import { located, structureOf } from "./rows.ts";
 
 const FAMILIES = [
@@ -45,29 +46,8 @@ const models = fc.record({
 });
 type Model = typeof models extends fc.Arbitrary<infer T> ? T : never;
 
-/** One config with the key names of all these families at once. */
-function peak(
-  { family, layers, heads, headDim, vocab }: Model,
-  recipe: Recipe,
-  tokens: number,
-  samples: number,
-): number {
-  const hidden = heads * headDim;
-  const config = {
-    model_type: family,
-    vocab_size: vocab,
-    hidden_size: hidden,
-    num_hidden_layers: layers,
-    num_attention_heads: heads,
-    intermediate_size: 3 * hidden,
-    n_embd: hidden,
-    n_layer: layers,
-    n_head: heads,
-    ffn_dim: 3 * hidden,
-    sliding_window: null,
-    max_position_embeddings: 8192,
-    n_positions: 8192,
-  };
+function peak(model: Model, recipe: Recipe, tokens: number, samples: number): number {
+  const config = anyFamilyConfig(model);
   const sized = sizeStructure(located(structureOf(config), "m"), recipe, tokens);
   if (!sized.ok) throw new Error(sized.error.message);
   return peakBytes(sized.value, samples);

@@ -4,6 +4,7 @@ import type { Recipe } from "../../src/facts/types.ts";
 import { peakBytes } from "../../src/sizing/peak.ts";
 import { DEFAULT_RECIPE } from "../../src/sizing/recipe.ts";
 import { sizeStructure } from "../../src/sizing/size.ts";
+import { anyFamilyConfig } from "./any-family.ts";
 import { located, structureOf } from "./rows.ts";
 
 const FAMILIES = ["llama", "qwen2", "qwen3", "gemma", "phi3", "gpt2", "gpt_neox", "opt", "olmo2", "granite"];
@@ -28,26 +29,11 @@ const models = fc.record({
 type Model = typeof models extends fc.Arbitrary<infer T> ? T : never;
 
 function peak(
-  { family, layers, heads, vocab }: Model,
+  model: Model,
   recipe: Recipe,
   { tokens, samples, cards = 1 }: { tokens: number; samples: number; cards?: number },
 ): number {
-  const hidden = heads * 64;
-  const config = {
-    model_type: family,
-    vocab_size: vocab,
-    hidden_size: hidden,
-    num_hidden_layers: layers,
-    num_attention_heads: heads,
-    intermediate_size: 3 * hidden,
-    n_embd: hidden,
-    n_layer: layers,
-    n_head: heads,
-    ffn_dim: 3 * hidden,
-    sliding_window: null,
-    max_position_embeddings: 8192,
-    n_positions: 8192,
-  };
+  const config = anyFamilyConfig({ ...model, headDim: 64 });
   const sized = sizeStructure(located(structureOf(config), "m"), recipe, tokens, cards);
   if (!sized.ok) throw new Error(sized.error.message);
   return peakBytes(sized.value, samples);

@@ -118,7 +118,17 @@ export function project(ops: Ops, x: Tensor, projection: Projection): Tensor {
     ops.drop(product);
   }
   if (adapter === null) return base;
-  const input = ops.cast(x, adapter.width);
+  return besideAdapter(ops, base, ops.cast(x, adapter.width), adapter, features);
+}
+
+/** `base + up(down(input)) * scaling`; `base` and `input` are owned, and die once the sum is there. */
+export function besideAdapter(
+  ops: Ops,
+  base: Tensor,
+  input: Tensor,
+  adapter: NonNullable<Projection["adapter"]>,
+  features: number,
+): Tensor {
   const down = ops.linear(input, adapter.down, null, adapter.rank);
   const up = ops.linear(down, adapter.up, null, features);
   ops.drop(down);

@@ -8,7 +8,7 @@ import { KINDS, rounded } from "../memory.ts";
 import { FP32, HALF, type Ops } from "../ops.ts";
 import type { Plan, Quantised } from "../recipe.ts";
 import type { Leaf, Tensor } from "../tape.ts";
-import type { Projection, Quantiser } from "./context.ts";
+import { besideAdapter, type Projection, type Quantiser } from "./context.ts";
 
 const BYTE = 1;
 /** Weights that share a scale, and scales that share one of their own. */
@@ -78,14 +78,7 @@ function adapted(
     base = cloned;
   }
   const input = ops.autocast ? ops.alias(x) : ops.cast(x, adapter.width);
-  const down = ops.linear(input, adapter.down, null, adapter.rank);
-  const up = ops.linear(down, adapter.up, null, features);
-  ops.drop(down);
-  const scaled = ops.scaled(up);
-  ops.drop(up);
-  const sum = ops.addition(base, scaled);
-  ops.drop(scaled, base, input);
-  return sum;
+  return besideAdapter(ops, base, input, adapter, features);
 }
 
 /** As many rows as `x` has, `features` wide. */
