@@ -35,6 +35,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "host",
   ],
   serve: ["lib", "facts", "verdict", "render", "skypilot", "gate", "host"],
+  bridge: ["lib"],
+  daemon: ["lib", "bridge", "facts", "verdict", "render", "gate", "host"],
   cli: [
     "lib",
     "facts",
@@ -50,6 +52,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "slurm",
     "gate",
     "serve",
+    "bridge",
+    "daemon",
     "host",
   ],
   "main.ts": ["cli", "host"],
@@ -59,6 +63,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 const PACKAGES: Record<string, readonly string[]> = {
   skypilot: ["yaml"],
   gate: ["valibot", "smol-toml", "yaml"],
+  bridge: ["valibot", "smol-toml"],
   cli: ["citty"],
 };
 

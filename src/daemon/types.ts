@@ -1,0 +1,169 @@
+/** What the daemon's parts are to each other: they are made side by side and joined in `evaluation.ts`. */
+import type { EvaluationKind, JournalRecord, ResolvedResources } from "../bridge/types.ts";
+import type { Result } from "../lib/result.ts";
+
+/** A failure that goes to the client as an error frame: `error` is the class name, `message` one line. */
+export interface BridgeProblem {
+  readonly error: string;
+  readonly message: string;
+}
+
+/**
+ * The durable memory of a run. `put` is remembered at once and on disk after the next `commit` (one group commit
+ * for all that came meanwhile); nothing is delivered and no mutating command is run before its commit resolved.
+ */
+export interface Journal {
+  load(invocationId: string): JournalRecord | null;
+  all(): readonly JournalRecord[];
+  put(record: JournalRecord): void;
+  /** Resolves when everything put or appended so far would survive a power cut. Rejects when the disk refuses. */
+  commit(): Promise<void>;
+  /** The output of one attempt; opening it again gives what is on disk. */
+  spool(invocationId: string, jobName: string): Spool;
+  close(): Promise<void>;
+}
+
+/** The visible output of one attempt, append-only bytes on disk; never held in memory as a whole. */
+export interface Spool {
+  readonly bytes: number;
+  append(chunk: Uint8Array): void;
+  /** Bytes `[from, to)`, at most `maxBytes` of them. */
+  read(from: number, maxBytes: number): Uint8Array;
+  /** How much a client has been handed: written without fsync right after the socket took it. */
+  readonly delivered: number;
+  markDelivered(bytes: number): void;
+  close(): void;
+}
+
+export interface Snapshot {
+  readonly path: string;
+  /** SHA-256 over all paths, links and contents. */
+  readonly sha256: string;
+  readonly files: number;
+  readonly bytes: number;
+  /** What was left out because it is a credential or weights: workspace path and reason. */
+  readonly leftOut: readonly { readonly path: string; readonly reason: string }[];
+}
+
+export interface Staging {
+  /** Copies the workspace as it is now (or gives the finished snapshot of that id). */
+  snapshot(invocationId: string): Promise<Result<Snapshot, BridgeProblem>>;
+  /** Throws snapshots of acknowledged evaluations away, but for the newest, which the next one is linked to. */
+  prune(keep: ReadonlySet<string>): Promise<void>;
+}
+
+export type ClusterState = "INIT" | "UP" | "STOPPED" | "DOWN" | "ABSENT" | "UNKNOWN";
+
+export interface ClusterView {
+  readonly state: ClusterState;
+  /** `job<slurm id>-<node>`, from a status without refresh; null when sky did not say. */
+  readonly nodeNames: string | null;
+  /** What sky recorded of its resources, for the compatibility check; null = not said. */
+  readonly resources: {
+    readonly nodes: number | null;
+    readonly infra: string | null;
+    readonly accelerators: string | null;
+  } | null;
+  /** sky could not reach the cluster and answered from memory. */
+  readonly stale: boolean;
+  readonly launchedMs: number | null;
+  /** Text around the JSON, for the evidence table. */
+  readonly notice: string;
+}
+
+export type JobState =
+  | "INIT"
+  | "PENDING"
+  | "SETTING_UP"
+  | "RUNNING"
+  | "SUCCEEDED"
+  | "FAILED"
+  | "FAILED_SETUP"
+  | "FAILED_DRIVER"
+  | "CANCELLED";
+
+export interface QueueView {
+  readonly jobs: readonly {
+    readonly id: number;
+    readonly name: string;
+    readonly state: JobState;
+    readonly startedMs: number | null;
+  }[];
+  /** An answer without the cluster's key is no proof of anything; `notice` holds what sky said before it. */
+  readonly complete: boolean;
+  readonly notice: string;
+}
+
+/** Why a sky call gave nothing to go on. `transport`: look again later, never relaunch on it alone. */
+export interface SkyProblem extends BridgeProblem {
+  readonly kind:
+    | "missing-cli"
+    | "timeout"
+    | "transport"
+    | "no-cluster"
+    | "refused"
+    | "output"
+    | "certificate";
+}
+
+export interface LogsEnd {
+  readonly exitCode: number | null;
+  /** The `Job finished (status: X)` line, if there was one. */
+  readonly finished: string | null;
+  /** Exit code of our marker line, if it came. */
+  readonly markerExit: number | null;
+  /** Code of sky's own `failed with return code list: [n]`. */
+  readonly listedExit: number | null;
+  /** base64 text of the artifact between our markers; "too-big" when the job said so. */
+  readonly artifact: string | "too-big" | null;
+  /** Undecorated lines that name a cause (`DUE TO TIME LIMIT`, `Node failure on` ...), redacted. */
+  readonly causes: readonly string[];
+}
+
+/** The seven sky calls. Argument vectors only; read-only ones are retried within bounds, mutating ones never. */
+export interface Sky {
+  cluster(name: string): Promise<Result<ClusterView, SkyProblem>>;
+  launch(name: string, resources: ResolvedResources, timeoutS: number): Promise<Result<null, SkyProblem>>;
+  /** The job id when sky said it; its outcome is found again after the daemon was killed (`pendingExec`). */
+  exec(options: ExecOptions): Promise<Result<number | null, SkyProblem>>;
+  /** What became of an exec that a killed daemon had started: null when there is no trace of one. */
+  pendingExec(jobName: string): Promise<Result<number | null, SkyProblem> | null>;
+  queue(name: string): Promise<Result<QueueView, SkyProblem>>;
+  /** Follows a job's log from its start. `onOutput` gets the program's own bytes, undecorated and without markers. */
+  logs(options: LogsOptions): Promise<LogsEnd>;
+  cancel(name: string, jobId: number | "all"): Promise<Result<null, SkyProblem>>;
+  down(name: string): Promise<Result<null, SkyProblem>>;
+}
+
+export interface ExecOptions {
+  readonly clusterName: string;
+  readonly jobName: string;
+  readonly resources: ResolvedResources;
+  readonly workdir: string;
+  /** The run text, made by `bridge/task-document.ts`. */
+  readonly run: string;
+}
+
+export interface LogsOptions {
+  readonly clusterName: string;
+  readonly jobId: number;
+  readonly jobName: string;
+  readonly nonce: string;
+  /** Awaited: a slow consumer holds the pipe back. */
+  readonly onOutput: (chunk: Uint8Array) => void | Promise<void>;
+  /** sky's own stderr, redacted. */
+  readonly onStderr: (text: string) => void;
+  readonly signal: AbortSignal;
+}
+
+/** One line of `bridge status --json`. */
+export interface EvaluationStatus {
+  readonly invocationId: string;
+  readonly kind: EvaluationKind;
+  readonly phase: JournalRecord["phase"];
+  readonly class: string | null;
+  readonly exitCode: number | null;
+  readonly clusterName: string | null;
+  readonly jobId: number | null;
+  readonly attempt: number;
+}
