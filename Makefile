@@ -16,15 +16,23 @@ build: $(BIN) ## Build the executable, dist/neurarch-gate
 
 # What the flags are for: bytecode, a chunk a command (no module has side effects, so small ones are put together)
 # and a late JIT for start-up (a submit is over before a compiler thread has paid for itself); identifiers stay whole, since minified ones have collided; no file of the working directory (.env, bunfig.toml, tsconfig.json, package.json) is read.
-$(BIN): $(SOURCES) package-lock.json Makefile
-	@mkdir -p dist
-	$(BUN) build --compile --target=bun --format=esm --bytecode --splitting --min-chunk-size=65536 --minify-syntax --minify-whitespace \
+# It is built twice: what the first one runs through in a submit whose size is kept is laid first in the second, so
+# that a start touches fewer pages (0.3 ms of 9). A run that cannot be made leaves the first order.
+COMPILE = $(BUN) build --compile --target=bun --format=esm --bytecode --splitting --min-chunk-size=65536 --minify-syntax --minify-whitespace \
 	  --compile-jit-policy=1000 \
 	  --no-compile-autoload-dotenv --no-compile-autoload-bunfig \
 	  --no-compile-autoload-tsconfig --no-compile-autoload-package-json \
 	  --compile-exec-argv="--use-system-ca" \
 	  --define BUILD_VERSION='"$(VERSION)"' --define BUILD_COMMIT='"$(COMMIT)"' --define BUILD_TARGET='"$(TARGET)"' \
-	  src/main.ts --outfile $(BIN)
+	  src/main.ts
+SUBMIT = dist/first/neurarch-gate slurm --script examples/finetune-qwen3-8b.sbatch --gres gpu:a10g:1 --nodes 1 --config /dev/null
+$(BIN): $(SOURCES) package-lock.json Makefile
+	@rm -rf dist/first && mkdir -p dist/first/cache
+	$(COMPILE) --outfile dist/first/neurarch-gate
+	@for way in "" dist/first/order; do \
+	  env XDG_CACHE_HOME="$(CURDIR)/dist/first/cache" BUN_BYTECODE_ORDER_OUT="$$way" $(SUBMIT) >/dev/null || true; done
+	$(COMPILE) $$([ -s dist/first/order ] && echo --bytecode-order=dist/first/order) --outfile $(BIN)
+	@rm -rf dist/first
 
 check: ## Format, lint and type-check
 	node_modules/.bin/biome check .
