@@ -112,7 +112,8 @@ async function ask(
     child = await withPrivateFile("jobs.csv", table, (path) =>
       runChild([...argv, "rightsize", path, "--json"], {
         timeoutMs: options.timeoutMs,
-        env: { ...options.env },
+        // The Slurm filter starts us without a compiler (BUN_JSC_useJIT); a CLI on the same runtime has more to do.
+        env: { ...options.env, BUN_JSC_useJIT: undefined },
       }),
     );
   } catch (error) {

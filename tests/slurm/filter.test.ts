@@ -410,6 +410,7 @@ for (const version of VERSIONS) {
         for (const name of Object.keys(hostile)) expect(gate.env).not.toContainKey(name);
         expect(gate.env.HF_TOKEN).toBe("hf_secret");
         expect(gate.env.NEURARCH_BATCH).toBe("4");
+        expect(gate.env.BUN_JSC_useJIT).toBe("0");
         const parent = readFileSync(`${gate.path}.parent`, "utf8");
         expect(parent).toContain("timeout");
         expect(parent).not.toContain("hf_secret");

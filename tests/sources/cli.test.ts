@@ -100,6 +100,16 @@ describe("what the CLI is asked", () => {
     expect(readFileSync(join(folder, "mode"), "utf8").trim()).toBe("600");
     expect(existsSync(readFileSync(join(folder, "path"), "utf8").trim())).toBe(false);
   });
+  test("comes without what the Slurm filter sets for us alone", async () => {
+    const { folder, options } = standIn(`env > ${"$"}(dirname "$0")/env\n${answer(70.1, 76.4)}`);
+    await sizeByExternalCli(factsOf(), {
+      ...options,
+      env: { ...options.env, BUN_JSC_useJIT: "0", HF_TOKEN: "t" },
+    });
+    const given = readFileSync(join(folder, "env"), "utf8");
+    expect(given).toContain("HF_TOKEN=t");
+    expect(given).not.toContain("BUN_JSC_useJIT");
+  });
   test("is not what it cannot be told", async () => {
     const { options, folder } = standIn(answer(1, 2));
     for (const [values, told] of [
