@@ -5,6 +5,7 @@
 The request goes to the executable on stdin exactly as SkyPilot would send it to a REST policy, and its answer
 comes back as one JSON document; nothing is decided here.
 """
+import hashlib
 import json
 import logging
 import os
@@ -19,6 +20,7 @@ __all__ = ['NeurarchPolicy']
 
 _logger = logging.getLogger('sky.neurarch_gate')
 _LIMIT_S = 29.0  # SkyPilot gives a policy 30 s.
+_TOLD = 'SKYPILOT_NEURARCH_TOLD'  # digests of what the user was told; nothing else is read from it
 
 
 def _start_environment():
@@ -84,7 +86,7 @@ class NeurarchPolicy(sky.AdminPolicy):
             return cls._unanswered(user_request, e)
         if decision == 'refuse':
             raise exceptions.UserRequestRejectedByPolicy(text or 'Neurarch: refused without a reason.')
-        cls._tell(user_request, text)
+        cls._tell(user_request, text, decision)
         return mutated
 
     @classmethod
@@ -102,9 +104,12 @@ class NeurarchPolicy(sky.AdminPolicy):
         env = {'PATH': '/usr/local/bin:/usr/bin:/bin', 'LANG': 'C.UTF-8', 'NO_COLOR': '1', **_PASSED}
         timeout = min(float(cls._setting('timeout_s')), _LIMIT_S)
         with subprocess.Popen(command, env=env, cwd='/', start_new_session=True, stdin=subprocess.PIPE,
-                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             try:
-                return json.loads(process.communicate(body.encode(), timeout)[0])
+                out, err = process.communicate(body.encode(), timeout)
+                if process.returncode == 2:  # a setting that is none: it says which
+                    raise ValueError(err.decode(errors='replace').strip())
+                return json.loads(out)
             except BaseException:
                 _end(process)
                 raise
@@ -127,9 +132,20 @@ class NeurarchPolicy(sky.AdminPolicy):
         return sky.MutatedUserRequest(user_request.task, user_request.skypilot_config)
 
     @staticmethod
-    def _tell(user_request, text):
-        # validate and optimize come before every launch; their output would say the same again.
-        if text and user_request.request_name.value not in ('validate', 'optimize'):
+    def _tell(user_request, text, decision='warn'):
+        # validate comes before every launch and optimize before its question, where only a rewrite shows: in the
+        # table of machines. What is left out here is said at the launch.
+        silent = ('validate',) if decision == 'rewrite' else ('validate', 'optimize')
+        if not text or user_request.request_name.value in silent:
+            return
+        # A client hands its SKYPILOT_ variables to the server, which so knows what its user has read already.
+        told = os.environ.get(_TOLD, '').split()
+        lines = {hashlib.sha256(line.encode()).hexdigest()[:16]: line for line in text.split('\n')}
+        if getattr(user_request, 'at_client_side', False):
+            os.environ[_TOLD] = ' '.join(sorted({*told, *lines}))
+        else:
+            text = '\n'.join(line for digest, line in lines.items() if digest not in told)
+        if text:
             _logger.warning(text)
 
 

@@ -1,11 +1,12 @@
 import { GateError } from "../lib/errors.ts";
 import { noteLine } from "../render/messages.ts";
-import { rewriteRequestTask } from "../skypilot/rewrite.ts";
+import { offerRequestTask, rewriteRequestTask } from "../skypilot/rewrite.ts";
 import { withEnvMark } from "../skypilot/rewrite-mark.ts";
 import { readRequestTask } from "../skypilot/task.ts";
 import {
   answerOf,
   decodeUserRequest,
+  isController,
   notTraining,
   type PolicyAnswer,
   type PolicyOutcome,
@@ -17,7 +18,7 @@ import { changeOf, markOf } from "./rewriting.ts";
 import type { Settings } from "./settings.ts";
 import { makeSizer, type SizeJob, SKYPILOT_DEADLINE_MS } from "./size.ts";
 import { skypilotJob } from "./skypilot-job.ts";
-import { judgeTask } from "./task.ts";
+import { judgeTask, type TaskOutcome } from "./task.ts";
 
 /**
  * Answers one SkyPilot admin-policy request. Paths start at `/`: the policy runs in the API server's folder, never in
@@ -49,16 +50,26 @@ export async function judgeUserRequest(
   recorder: Recorder | null = null,
 ): Promise<PolicyOutcome> {
   const silent = { decision: "allow", messages: [], task: null } as const;
-  if (notTraining(null, request.requestName) !== null) return silent;
+  if (isController(request.requestName)) return silent;
   const task = readRequestTask(request.task);
-  if (!task.ok) throw new GateError("input-invalid", task.error.message);
+  if (!task.ok) {
+    // What cannot be read cannot say that it trains either.
+    if (notTraining(null, request.requestName) !== null) return silent;
+    throw new GateError("input-invalid", task.error.message);
+  }
   const job = skypilotJob(task.value, request.requestName, {}, [], settings);
-  const outcome = await judgeTask(job, settings, size, policyOf);
+  const rewriting = await judgeTask(job, settings, size, policyOf);
+  const running = runsOnCluster(request, rewriting);
+  const outcome = running
+    ? await judgeTask({ ...job, rewritable: false }, settings, size, policyOf)
+    : rewriting;
   const stopped = outcome.decision === "refuse";
   if (recorder !== null && (stopped || !BEFOREHAND.includes(request.requestName)))
     recorder.note({ job, outcome, stopped, ...askerOf(request) });
   if (outcome.silent) return silent;
   const { decision, messages } = outcome;
+  if (running && decision === "warn")
+    return { decision: "rewrite", messages, task: offered(request.task, rewriting) };
   if (decision !== "rewrite") return { decision, messages, task: null };
   const rewritten = rewriteRequestTask(request.task, changeOf(outcome));
   if (rewritten.ok) {
@@ -68,6 +79,22 @@ export async function judgeUserRequest(
   }
   const told = [...messages, noteLine(`the task was left as it is: ${rewritten.error.message}`)];
   return { decision: "warn", messages: told, task: null };
+}
+
+/**
+ * `sky exec` runs on a cluster that is there: were its card exchanged, SkyPilot would refuse the task for not matching
+ * the cluster, and were it kept, a cluster that the same task was launched on after a rewrite would not match either.
+ */
+function runsOnCluster({ requestName }: UserRequest, { decision, result, request }: TaskOutcome): boolean {
+  const alone = request.candidates.length === 1 && result?.dropped.length === 0;
+  return requestName === "exec" && decision === "rewrite" && alone;
+}
+
+/** The task with the rewrite's card beside its own, of which SkyPilot takes what the cluster has. */
+function offered(task: string, rewriting: TaskOutcome): string {
+  const [to] = changeOf(rewriting).replace;
+  const result = to === undefined ? null : offerRequestTask(task, to.accelerator, to.count);
+  return result?.ok ? result.value : task;
 }
 
 /** Requests that come before every launch: only a refusal ends there, anything else is judged again at the launch. */

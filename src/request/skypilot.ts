@@ -80,7 +80,11 @@ function memoryRequest(
 
 /** Python's `float()` of a text; null where it raises. */
 function pythonNumber(text: string): number | null {
-  const bare = text.trim().toLowerCase();
+  // Wide digits, as an input method for Chinese or Japanese types them, are digits there too.
+  const bare = text
+    .replace(/\p{Nd}/gu, (digit) => digit.normalize("NFKC"))
+    .trim()
+    .toLowerCase();
   if (/^[+-]?(?:nan)$/.test(bare)) return Number.NaN;
   const infinite = /^([+-]?)(?:inf|infinity)$/.exec(bare);
   if (infinite !== null) return infinite[1] === "-" ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;

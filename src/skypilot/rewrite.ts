@@ -1,6 +1,6 @@
 import type { Result } from "../lib/result.ts";
 import { taskDocuments } from "./documents.ts";
-import { applyEdits } from "./edits.ts";
+import { applyEdits, insertPair, spelled } from "./edits.ts";
 import { DROP, editsOf, KEEP, now, type Wanted } from "./plan.ts";
 import { type Problem, Unreadable } from "./problem.ts";
 import type { ExpandedResources } from "./resources.ts";
@@ -34,6 +34,23 @@ export function rewriteTask(text: string, taskIndex: number, change: TaskChange)
 /** The same for the task of an admin-policy request, which SkyPilot wrote. */
 export function rewriteRequestTask(text: string, change: TaskChange): Result<string, Problem> {
   return guarded(() => rewritten(text, change, (source) => [requestDocument(source)], 0));
+}
+
+/**
+ * The task of a request with other cards *beside* the ones it asks for, of which SkyPilot takes what a cluster has.
+ * Only a task that asks for one card by name can be told so; any other is returned as it is.
+ */
+export function offerRequestTask(text: string, accelerator: string, count: number): Result<string, Problem> {
+  return guarded(() => {
+    const resources = entryOf(requestDocument(text), "resources");
+    const asked = resources?.value.kind === "map" ? entryOf(resources.value, "accelerators") : null;
+    const node = asked?.pair?.value ?? null;
+    const { candidates } = expandedOf(text, resources, false);
+    if (node === null || candidates.length !== 1) return text;
+    const edit = insertPair(text, node, spelled(`${accelerator}:${count}`, undefined), "x");
+    if (edit === null) return text;
+    return applyEdits(text, [{ ...edit, text: edit.text.replace(": x", () => ": null") }]) ?? text;
+  });
 }
 
 /** The answer where a text cannot be rewritten in place. */

@@ -27,7 +27,7 @@ const DATE_ONLY = /^[0-9]{4}-[0-9]{2}-[0-9]{2}$/;
 /** Python refuses to read longer decimal integers (`sys.int_info.default_max_str_digits`). */
 const MAX_DIGITS = 4300;
 
-/** A scalar that PyYAML refuses: the message is the middle of a sentence. */
+/** A scalar that PyYAML refuses: the message is the middle of a sentence, without the text, which may be a secret. */
 export class ScalarError extends Error {}
 
 /** Types a plain (unquoted, untagged) scalar. @throws ScalarError where PyYAML raises. */
@@ -51,7 +51,7 @@ export function taggedScalar(tag: string, text: string): YamlScalar | null {
     case "tag:yaml.org,2002:float":
       return floatScalar(text);
     case "tag:yaml.org,2002:bool":
-      if (!BOOL.test(text)) throw new ScalarError(`${JSON.stringify(text)} is not a boolean`);
+      if (!BOOL.test(text)) throw new ScalarError("this is not a boolean");
       return boolScalar(text);
     case "tag:yaml.org,2002:null":
       return { kind: "null" };
@@ -73,7 +73,7 @@ function intScalar(text: string): YamlScalar {
   const negative = bare.startsWith("-");
   const digits = bare.replace(/^[-+]/, "");
   const value = intValue(digits);
-  if (value === null) throw new ScalarError(`${JSON.stringify(text.slice(0, 40))} is not a whole number`);
+  if (value === null) throw new ScalarError("this is not a whole number");
   return { kind: "int", value: negative ? -value : value };
 }
 
@@ -99,7 +99,7 @@ function floatScalar(text: string): YamlScalar {
   if (digits === ".nan") return { kind: "float", value: Number.NaN };
   const parts = digits.split(":");
   if (!parts.every((part) => /^(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?$/.test(part))) {
-    throw new ScalarError(`${JSON.stringify(text.slice(0, 40))} is not a number`);
+    throw new ScalarError("this is not a number");
   }
   return { kind: "float", value: sign * parts.reduce((total, part) => total * 60 + Number(part), 0) };
 }
@@ -111,13 +111,13 @@ function isTimestamp(text: string): boolean {
 
 function timestampScalar(text: string): YamlScalar {
   const match = TIMESTAMP.exec(text);
-  if (match === null) throw new ScalarError(`${JSON.stringify(text.slice(0, 40))} is not a date`);
+  if (match === null) throw new ScalarError("this is not a date");
   const [year, month, day, hour, minute, second] = match.slice(1, 7).map((part) => Number(part ?? 0));
   const days = new Date(Date.UTC(2000, month ?? 0, 0));
   days.setUTCFullYear(year ?? 0, month ?? 0, 0);
   const inRange =
     year! >= 1 && month! >= 1 && month! <= 12 && day! >= 1 && day! <= days.getUTCDate() && hour! < 24;
-  if (!inRange || minute! > 59 || second! > 59) throw new ScalarError(`${text} is not a date`);
+  if (!inRange || minute! > 59 || second! > 59) throw new ScalarError("this is not a date");
   const date = `${pad(year!, 4)}-${pad(month!)}-${pad(day!)}`;
   if (match[4] === undefined) {
     return { kind: "other", type: "date", text: date, repr: `datetime.date(${year}, ${month}, ${day})` };

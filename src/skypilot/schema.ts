@@ -22,14 +22,18 @@ export function typeName(value: YamlValue): string {
   return value.kind in names ? names[value.kind as keyof typeof names] : value.kind;
 }
 
+/** Fields whose values may be told: what else a task holds can be a secret, or stand beside one. */
+const TOLD =
+  /^(?:resources|num_nodes|name|inputs|outputs|api_server_access)(?![^.[])(?!.*_docker_login_config)/;
+
 function typed(what: string, test: (value: YamlValue) => boolean): Check {
-  return (value, path) =>
-    test(value)
-      ? null
-      : {
-          at: value.at,
-          message: `\`${path}\` must be ${what}, and it is ${shown(pyText(value), 40) || "empty"} (${typeName(value)}).`,
-        };
+  return (value, path) => {
+    if (test(value)) return null;
+    const told = TOLD.test(path)
+      ? `${shown(pyText(value), 40) || "empty"} (${typeName(value)})`
+      : typeName(value);
+    return { at: value.at, message: `\`${path}\` must be ${what}, and it is ${told}.` };
+  };
 }
 
 function isInteger(value: YamlValue): boolean {
@@ -93,8 +97,16 @@ const workdir: Check = (value, path) => {
   return checkFields(value, { url: str, ref: str }, "workdir", path);
 };
 
+const secretReference = typed(
+  "text that begins with `secrets:`",
+  (value) => value.kind === "str" && value.value.startsWith("secrets:"),
+);
+
+/** A mapping of names to values, or a list of names that a server keeps (`sky.Task.from_yaml_config`). */
 const secrets: Check = (value, path) =>
-  value.kind === "list" ? null : typed("a mapping or a list", (one) => one.kind === "map")(value, path);
+  value.kind === "list"
+    ? listOf(secretReference)(value, path)
+    : typed("a mapping or a list", (one) => one.kind === "map")(value, path);
 
 const autostop = typed(
   "true, false, a time or a mapping",

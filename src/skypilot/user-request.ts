@@ -91,6 +91,11 @@ const SERVING: ReadonlySet<string> = new Set([
   "jobs.pool_apply",
 ]);
 
+/** Whether SkyPilot asks for a machine of its own: the controller of jobs or of services. */
+export function isController(requestName: string): boolean {
+  return /(?:^|[._])launch_controller$/.test(requestName);
+}
+
 /**
  * Why a task is not judged at all, as a sentence; null for training. SkyPilot's own controllers never are;
  * services and pools are when their `NEURARCH_TASK` is `train`.
@@ -98,7 +103,7 @@ const SERVING: ReadonlySet<string> = new Set([
  * @param requestName null for a task file
  */
 export function notTraining(task: Task | null, requestName: string | null): string | null {
-  if (requestName !== null && /(?:^|[._])launch_controller$/.test(requestName)) {
+  if (requestName !== null && isController(requestName)) {
     return "This is SkyPilot's own controller, not a training job.";
   }
   if (task?.envs.NEURARCH_TASK?.trim().toLowerCase() === "train") return null;

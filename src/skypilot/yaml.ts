@@ -67,8 +67,10 @@ export function readYaml(text: string, refuseDuplicates: boolean): YamlValue[] {
   return documents;
 }
 
+/** An error of the `yaml` package as the end of a sentence, without the text that it quotes: that may be a secret. */
 function lowered(message: string): string {
-  return message.slice(0, 1).toLowerCase() + message.slice(1, 300);
+  const bare = message.replace(/: "[\s\S]*$/, "").replace(/\b(token|alias|tag|anchor)\b[\s\S]*$/i, "$1");
+  return bare.slice(0, 1).toLowerCase() + bare.slice(1, 300);
 }
 
 /** The composer calls itself once a level, so the depth is bounded before it runs. */
@@ -106,7 +108,7 @@ class Reader {
     if (isAlias(node)) return this.alias(node);
     const anchor = (node as Scalar | YAMLMap | YAMLSeq).anchor;
     if (anchor !== undefined) {
-      if (this.anchors.has(anchor)) throw this.fail(node, `the anchor &${anchor} is set twice`);
+      if (this.anchors.has(anchor)) throw this.fail(node, "an anchor of this name is set already");
       this.anchors.set(anchor, null);
     }
     this.add(1, node);
@@ -138,7 +140,8 @@ class Reader {
     const text = String(node.value ?? "");
     if (node.tag !== undefined && node.tag !== "!") {
       const tagged = taggedScalar(node.tag, text);
-      if (tagged === null) throw new ScalarError(`the tag ${node.tag} is not known`);
+      if (tagged === null)
+        throw new ScalarError("a tag stands here that is not known (quote a text that begins with !)");
       return tagged;
     }
     if (node.type === "PLAIN" || node.type === undefined) return plainScalar(text);
@@ -192,8 +195,8 @@ class Reader {
   private alias(node: Alias): YamlValue {
     const target = this.anchors.get(node.source);
     if (target === undefined)
-      throw this.fail(node, `the anchor &${node.source} is not set before this place`);
-    if (target === null) throw this.fail(node, `*${node.source} stands inside itself`);
+      throw this.fail(node, "this alias names no anchor set before it (quote a text that begins with *)");
+    if (target === null) throw this.fail(node, "an alias stands inside what it names");
     this.add(target.node === null ? 1 : (this.weights.get(target.node) ?? 1), node);
     return { ...target, at: offsetOf(node), alias: true };
   }
@@ -212,7 +215,7 @@ class Reader {
   private refuseTag(node: YAMLMap | YAMLSeq, known: readonly string[]): void {
     const tag = node.tag;
     if (tag === undefined || tag === "!" || known.some((name) => tag === `tag:yaml.org,2002:${name}`)) return;
-    throw this.fail(node, `the tag ${tag} is not known`);
+    throw this.fail(node, "a tag stands here that is not known");
   }
 
   private add(amount: number, node: Node): void {

@@ -42,9 +42,14 @@ export const documents: readonly SampleDocument[] = `\n${readFileSync(`${folder}
   .slice(1)
   .map((part) => {
     const [, name = "", options = "", rest = ""] = /^(\S+) ?([^\n]*)\n?([\s\S]*)$/.exec(part)!;
-    const { env, env_file, gpus, num_nodes, environment } = JSON.parse(options || "{}");
+    const { env, env_file, gpus, num_nodes, environment, crlf, bom } = JSON.parse(options || "{}");
     const overrides = { env, gpus, numNodes: num_nodes, environment, envFiles: env_file && [env_file] };
-    return { name, text: rest === "" ? "" : `${rest}\n`, overrides };
+    const lines = rest === "" ? "" : `${rest}\n`;
+    return {
+      name,
+      text: `${bom ? "\uFEFF" : ""}${crlf ? lines.replaceAll("\n", "\r\n") : lines}`,
+      overrides,
+    };
   });
 
 const kept = JSON.parse(readFileSync(`${folder}/normal-forms.json`, "utf8"));

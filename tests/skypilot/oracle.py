@@ -6,6 +6,7 @@ Needs skypilot 0.13.0 (with fastapi 0.115.12 and starlette 0.46.2). Nothing is l
 cards is written to a temporary home first.
 """
 import json
+import math
 import os
 import sys
 import tempfile
@@ -54,7 +55,9 @@ def parsed(options, path):
 
 def load(text, options):
     path = os.path.join(HOME, 'task.yaml')
-    with open(path, 'w', encoding='utf-8') as out:
+    if options.get('crlf'):
+        text = text.replace('\n', '\r\n')
+    with open(path, 'w', encoding='utf-8-sig' if options.get('bom') else 'utf-8', newline='') as out:
         out.write(text)
     env = parsed(options, os.path.join(HOME, 'env'))
     if dag_utils.is_job_group_yaml(path):
@@ -90,12 +93,12 @@ def scalars():
 
 
 def plain(value):
-    """JSON knows no infinity: written as text."""
+    """JSON knows no infinity and no NaN: written as text."""
     if isinstance(value, dict):
         return {key: plain(one) for key, one in value.items()}
     if isinstance(value, list):
         return [plain(one) for one in value]
-    return str(value) if isinstance(value, float) and value in (float('inf'), float('-inf')) else value
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def main():

@@ -1,5 +1,6 @@
-import { beforeAll, describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { BINARY, ROOT } from "../acceptance/run.ts";
 
@@ -18,6 +19,17 @@ interface Outcome {
 const task = (accelerators: string, more = "") =>
   `resources: {accelerators: ${accelerators}}\nenvs: {NEURARCH_MODEL: Qwen/Qwen3-0.6B, NEURARCH_BATCH: "1", NEURARCH_SEQ_LEN: "2048"${more}}\nsecrets: {TOKEN: planted-secret}\nrun: train\n`;
 
+const serviceOf = (what: string) =>
+  task("H200:1", `, NEURARCH_TASK: ${what}`).replace("secrets:", "service: {readiness_probe: /}\nsecrets:");
+
+const folder = mkdtempSync(join(tmpdir(), "neurarch-policy-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+function siteFile(text: string): string {
+  const path = join(folder, `${Bun.hash(text)}.toml`);
+  writeFileSync(path, text);
+  return path;
+}
+
 const CASES = {
   refused: { task: readFileSync(join(ROOT, "examples/finetune-qwen3-8b.sky.yaml"), "utf8") },
   fits: { task: task("L4:1") },
@@ -33,6 +45,21 @@ const CASES = {
   },
   "no model": { task: "resources: {accelerators: H100:8}\nrun: train\n" },
   "a controller": { task: task("T4:1"), request_name: "jobs.launch_controller" },
+  "a service that trains": { task: serviceOf("train"), request_name: "serve.up" },
+  "a service": { task: serviceOf("serve"), request_name: "serve.up" },
+  "more than a cluster's card": {
+    task: task("H200:1"),
+    request_name: "exec",
+    attributes: { mutate: true },
+  },
+  "a capped cost, over the site's file": {
+    task: task("L4:1", ', NEURARCH_HOURS: "100"'),
+    attributes: { max_cost_usd: 5, config: siteFile("max_cost_usd = 1000\n") },
+  },
+  "a cap of the site's file": {
+    task: task("L4:1", ', NEURARCH_HOURS: "100"'),
+    attributes: { config: siteFile("max_cost_usd = 5\n") },
+  },
   "a capped cost": { task: task("L4:1", ', NEURARCH_HOURS: "100"'), attributes: { max_cost_usd: 5 } },
 } as const;
 type Name = keyof typeof CASES;
@@ -112,6 +139,31 @@ if (python === undefined) {
       expect(of("a capped cost").refused).toMatch(
         /\$80\.00: .*\$0\.80 per card-hour \(Modal's on-demand list, 2026-08-19\).*over the cap of \$5\.00/,
       );
+    });
+
+    test("the class's settings lie over the site's file", () => {
+      for (const name of ["a capped cost, over the site's file", "a cap of the site's file"] as const)
+        expect(of(name).refused).toContain("over the cap of $5.00");
+    });
+
+    test("a service is judged where it says that it trains", () => {
+      expect(of("a service that trains").lines).toEqual([
+        ["WARNING", expect.stringMatching(/^Neurarch: H200:1 \(141 GB\) is over-requested: /)],
+      ]);
+      expect(of("a service")).toMatchObject({ same: true, lines: [] });
+    });
+
+    test("on a cluster a rewrite stands beside the cards asked for", () => {
+      const { task: after, lines } = of("more than a cluster's card");
+      expect(after?.resources).toMatchObject({
+        any_of: expect.arrayContaining([
+          expect.objectContaining({ accelerators: { H200: 1 } }),
+          expect.objectContaining({ accelerators: { L4: 1 } }),
+        ]),
+      });
+      expect(lines).toEqual([
+        ["WARNING", expect.stringMatching(/^Neurarch: H200:1 \(141 GB\) is over-requested: .* holds it\.$/)],
+      ]);
     });
 
     test("no secret is told", () => {

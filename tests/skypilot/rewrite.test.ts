@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import {
   NOT_REWRITABLE,
+  offerRequestTask,
   rewriteRequestTask,
   rewriteTask,
   type TaskChange,
@@ -145,6 +146,27 @@ describe("a rewrite changes its ranges of the text only", () => {
         text.slice(text.indexOf("\nsecrets:")),
     );
   });
+});
+
+describe("other cards beside those asked for", () => {
+  const offers: readonly (readonly [before: string, after: string])[] = [
+    [
+      "resources:\n  accelerators:\n    H200: 1\n  disk_size: 256\n",
+      "resources:\n  accelerators:\n    L4:2: null\n    H200: 1\n  disk_size: 256\n",
+    ],
+    ["resources: {accelerators: {H200: 1}}\n", "resources: {accelerators: {L4:2: null, H200: 1}}\n"],
+    // Several candidates say themselves what else would do.
+    [
+      "resources:\n  any_of:\n  - accelerators:\n      H200: 1\n  - accelerators:\n      L4: 1\n",
+      "resources:\n  any_of:\n  - accelerators:\n      H200: 1\n  - accelerators:\n      L4: 1\n",
+    ],
+    ["run: x\n", "run: x\n"],
+  ];
+  for (const [before, after] of offers)
+    test(JSON.stringify(before), () => {
+      const result = offerRequestTask(before, "L4", 2);
+      expect(result.ok && result.value).toBe(after);
+    });
 });
 
 /** A task's candidates in short, and all else that its text says. */

@@ -188,7 +188,10 @@ const rewritten = Object.values(normalForms).flatMap((form) => {
   if ("error" in form) return [];
   return form.tasks.flatMap(({ text }) => {
     const task = readRequestTask(text);
-    if (!task.ok || task.value.candidates.some(({ accelerator }) => !Number.isInteger(accelerator?.count)))
+    if (
+      !task.ok ||
+      task.value.candidates.some(({ accelerator: one }) => !Number.isInteger(one?.count) || one?.memory)
+    )
       return [];
     const last = task.value.candidates.length - 1;
     const result = rewriteRequestTask(text, {
@@ -199,6 +202,7 @@ const rewritten = Object.values(normalForms).flatMap((form) => {
     const kept = task.value.candidates.slice(1, Math.max(last, 1));
     return [
       {
+        before: text,
         text: result.value,
         accelerators: ["L40S:2", ...kept.map(({ accelerator: one }) => `${one?.name}:${one?.count}`)],
       },
@@ -216,12 +220,12 @@ if (python === undefined) {
 } else {
   describe("the Python policy in SkyPilot itself", () => {
     let outcomes: Outcome[] = [];
-    let readBack: string[][] = [];
+    let readBack: object[] = [];
     beforeAll(async () => {
       const plan = {
         shim: join(import.meta.dir, "../../python-shim"),
         late_environment: { NEURARCH_POLICY_FAIL_CLOSED: "1", HF_TOKEN: "LATE", HF_ENDPOINT: "LATE" },
-        texts: rewritten.map(({ text }) => text),
+        texts: rewritten.map(({ before, text }) => [before, text]),
         cases: cases.map(({ binary, attributes, requestName }) => ({
           task: TASK,
           attributes: { ...attributes, binary },
@@ -249,9 +253,16 @@ if (python === undefined) {
 
     for (const [index, { name, check }] of cases.entries()) test(name, () => check(outcomes[index]!));
 
-    test("its own texts, rewritten here, load there as wanted", () => {
-      expect(readBack.length).toBeGreaterThan(20);
-      expect(readBack).toEqual(rewritten.map(({ accelerators }) => [...accelerators].sort()));
+    test("its own texts, sent back and rewritten here, load there with nothing else changed", () => {
+      expect(readBack.length).toBeGreaterThan(100);
+      expect(readBack).toEqual(
+        rewritten.map(({ accelerators }) => ({
+          accelerators: [...accelerators].sort(),
+          rest: [],
+          other: [],
+          echo: true,
+        })),
+      );
     });
   });
 }

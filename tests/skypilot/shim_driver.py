@@ -51,14 +51,36 @@ def run(case):
     return out
 
 
-def decoded(text):
-    """What SkyPilot reads in a rewritten task: the accelerators of its candidates."""
+def task_of(text):
     original = sky.UserRequest(task=sky.Task(), skypilot_config=config_utils.Config.from_dict({}),
                                request_name=request_names.AdminPolicyRequestName('launch'))
-    mutated = sky.MutatedUserRequest.decode(json.dumps({'task': text, 'skypilot_config': '{}'}), original)
-    resources = list(mutated.task.resources)
-    return sorted(f'{name}:{count}' for one in resources for name, count in (one.accelerators or {}).items())
+    return sky.MutatedUserRequest.decode(json.dumps({'task': text, 'skypilot_config': '{}'}), original).task
 
 
-results = {'cases': [run(case) for case in plan['cases']], 'texts': [decoded(text) for text in plan['texts']]}
+def parts(task):
+    """The accelerators of a task's candidates, all else of each candidate, and all else of the task in its order."""
+    config = task.to_yaml_config()
+    resources = config.pop('resources')
+    candidates = resources.get('any_of') or resources.get('ordered') or [resources]
+    rest = [repr({k: v for k, v in one.items() if k != 'accelerators'}) for one in candidates]
+    asked = [f'{name}:{count}' for one in candidates for name, count in (one.get('accelerators') or {}).items()]
+    return sorted(asked), set(rest), repr(config)
+
+
+def decoded(before, after):
+    """What SkyPilot reads in a task of its own before and after a rewrite, and in one that is sent back as it came."""
+    written = yaml_utils.safe_load(before)
+    # It reads a TPU's cloud, a disk's size and an empty mount anew, so the text is compared after it was read once.
+    once = task_of(before)
+    again = task_of(yaml_utils.dump_yaml_str(once.to_yaml_config()))
+    (_, rest, other), (asked, rest_after, other_after) = parts(once), parts(task_of(after))
+    return {
+        'accelerators': asked,
+        'rest': sorted(rest_after - rest),
+        'other': [] if other == other_after else [other, other_after],
+        'echo': parts(once) == parts(again) and list(once.to_yaml_config()) == list(written),
+    }
+
+
+results = {'cases': [run(case) for case in plan['cases']], 'texts': [decoded(*pair) for pair in plan['texts']]}
 print(json.dumps(results, default=str))

@@ -132,7 +132,7 @@ describe("what a refused document is told", () => {
     [
       "a: *b",
       {},
-      "The YAML cannot be read at line 1, column 4: the anchor &b is not set before this place.",
+      "The YAML cannot be read at line 1, column 4: this alias names no anchor set before it (quote a text that begins with *).",
       1,
     ],
     ["", {}, "The file holds no task.", null],
