@@ -55,3 +55,24 @@ test("the README's table has every fact with its variable, and docs/slurm.md eve
   const settings = [...textOf("docs/slurm.md").matchAll(/^\| `([a-z_]+)` +\|/gm)].map(([, name]) => name!);
   expect(settings.sort()).toEqual(Object.keys(LUA_SETTINGS).sort());
 });
+
+test("docs/skypilot.md: every command of ours parses, and every setting it names is one", async () => {
+  const page = textOf("docs/skypilot.md");
+  const shim = textOf("python-shim/neurarch_gate/__init__.py");
+  const lines = [...page.matchAll(/^neurarch-gate (.+)$|`neurarch-gate ([^`]+)`/gm)];
+  const used = lines.map(([, line, inline]) => (line ?? inline)!.split(" "));
+  expect(used.length).toBeGreaterThan(4);
+  for (const [name, ...words] of used) {
+    const { args } = (await COMMANDS[name!]!()).command;
+    const flags = words.filter((word) => word.startsWith("--")).map((word) => word.slice(2));
+    expect(flags.filter((flag) => !(flag in args))).toEqual([]);
+  }
+  const own = textOf("examples/cluster_policy.py") + page;
+  const set = [...own.matchAll(/^ {4}([a-z_]+) = /gm)].map(([, name]) => name!);
+  const table = /\| attribute, variable \|[\s\S]*?\n\n/.exec(page)![0];
+  const named = [...table.matchAll(/^\| (.*?) \|/gm)].flatMap(([, cell]) =>
+    [...cell!.replace(/\(.*?\)/g, "").matchAll(/`([a-z_]+)`/g)].map(([, name]) => name!),
+  );
+  expect(named.length).toBeGreaterThan(6);
+  for (const name of [...set, ...named]) expect(shim).toMatch(new RegExp(`^    ${name} = `, "m"));
+});

@@ -1,4 +1,5 @@
 import { judgeAdminPolicy } from "../gate/admin-policy.ts";
+import { Keeper } from "../gate/keeper.ts";
 import { loadSettings } from "../gate/load.ts";
 import { makeRecorder } from "../gate/recorder.ts";
 import { environment, workingDirectory } from "../host/env.ts";
@@ -30,8 +31,14 @@ async function answerOrWhyNot(
     const env = environment();
     const recorder = makeRecorder(settings, "skypilot", { cwd: workingDirectory(), env, version: version() });
     const start = input.values["policy-start"] ?? null;
-    const answer = await judgeAdminPolicy(text, settings, env, start, recorder);
-    return { answer, after: () => recorder?.flush() };
+    // A launch asks two to four times for the same job.
+    const keeper = new Keeper({ cwd: "/", env });
+    const answer = await judgeAdminPolicy(text, settings, env, start, recorder, keeper);
+    const after = () => {
+      recorder?.flush();
+      keeper.flush();
+    };
+    return { answer, after };
   } catch (error) {
     const why = error instanceof Error ? error.message.replace(/\.$/, "") : String(error);
     const closed = input.switches["fail-closed"] === true;

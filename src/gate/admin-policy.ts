@@ -12,6 +12,7 @@ import {
   type PolicyOutcome,
   type UserRequest,
 } from "../skypilot/user-request.ts";
+import type { Keeper } from "./keeper.ts";
 import { makePolicy, type PolicyOf } from "./policy.ts";
 import type { Recorder } from "./recorder.ts";
 import { changeOf, markOf } from "./rewriting.ts";
@@ -32,10 +33,12 @@ export async function judgeAdminPolicy(
   env: Readonly<Record<string, string | undefined>>,
   start: string | null = null,
   recorder: Recorder | null = null,
+  keeper?: Keeper,
 ): Promise<PolicyAnswer> {
   const request = decodeUserRequest(body);
   if (!request.ok) throw new GateError("input-invalid", request.error.message);
-  const size = makeSizer(settings, { cwd: "/", env, deadlineMs: SKYPILOT_DEADLINE_MS });
+  const kept = keeper === undefined ? {} : { keeper };
+  const size = makeSizer(settings, { cwd: "/", env, deadlineMs: SKYPILOT_DEADLINE_MS, ...kept });
   const siteOnly = start === null || !request.value.atClientSide;
   const policyOf = makePolicy(settings, { cwd: start ?? "/", env, file: null, siteOnly });
   return answerOf(request.value, await judgeUserRequest(request.value, settings, size, policyOf, recorder));

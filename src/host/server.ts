@@ -12,8 +12,8 @@ export interface HttpRequest {
   /** Without query. */
   readonly path: string;
   header(name: string): string | null;
-  /** The body's bytes; rejects when the client goes away. */
-  body(): Promise<Uint8Array>;
+  /** The body as text; rejects when the client goes away. */
+  body(): Promise<string>;
 }
 
 export interface HttpReply {
@@ -56,7 +56,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
           method: request.method,
           path: pathOf(request.url),
           header: (name) => request.headers.get(name),
-          body: async () => new Uint8Array(await request.arrayBuffer()),
+          body: () => request.text(),
         });
         const headers = { "content-type": reply.contentType, ...reply.headers };
         return new Response(reply.body, { status: reply.status, headers });

@@ -73,9 +73,14 @@ interface Lookup {
   nameOf(card: Card): string;
 }
 
+/** Names of cards that are kept with what they were found to be. */
+const MOST_KEPT = 200;
+
 class Names implements Lookup {
   /** Card by folded name; made when no name is the very one that is asked for. */
   #folded: Map<string, Card> | null = null;
+  /** Cards by names that were asked for; a server hears the same ones over and over. */
+  readonly #found = new Map<string, Card | null>();
 
   constructor(
     readonly cards: readonly Card[],
@@ -103,6 +108,16 @@ class Names implements Lookup {
   find(name: string): Card | null {
     const asked = name.trim();
     if (asked === "" || asked.length > MAX_NAME_LENGTH) return null;
+    const known = this.#found.get(asked);
+    if (known !== undefined) return known;
+    const card = this.#look(asked);
+    // Names are what clients write: they are not all kept.
+    if (this.#found.size >= MOST_KEPT) this.#found.clear();
+    this.#found.set(asked, card);
+    return card;
+  }
+
+  #look(asked: string): Card | null {
     const exact = this.#named(asked.toLowerCase());
     if (exact !== null) return exact;
     const slice = sliceWords(asked);

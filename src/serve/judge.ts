@@ -52,10 +52,15 @@ export async function answerJudge(
   }
 }
 
+/** Longest body, and longest task file in one: what is read for longer would hold up the others. */
+const MAX_BODY_CHARS = 1_000_000;
+const MAX_TASK_CHARS = 256 << 10;
+
 const FORMS = ["skypilot", "slurm", "request"] as const;
 const EXAMPLE = 'Send {"model": "Qwen/Qwen3-8B", "batch": 8, "request": "H100:8"}, say.';
 
 function parsed(body: string): Record<string, string> {
+  if (body.length > MAX_BODY_CHARS) throw tooLong("body", body, MAX_BODY_CHARS);
   let value: unknown;
   try {
     value = JSON.parse(body);
@@ -96,9 +101,18 @@ function jobsOf(fields: Record<string, string>, settings: Settings): TaskJob[] {
     throw new GateError("input-invalid", "`nodes` goes with `request` only", "Leave it out.");
   // Nothing of this process's own environment is the job's.
   if (form === "slurm") return textJobs(text, { environment: {}, readEnv: false, flags }, settings);
+  if (text.length > MAX_TASK_CHARS) throw tooLong("task file", text, MAX_TASK_CHARS);
   const file = readTasks(text, { environment: {} });
   if (!file.ok) throw new GateError(file.error.code, file.error.message);
   return file.value.tasks.map((task, index) =>
     skypilotJob(task, null, flags, index === 0 ? file.value.notes : [], settings),
+  );
+}
+
+function tooLong(what: string, { length }: string, most: number): GateError {
+  return new GateError(
+    "input-invalid",
+    `the ${what} has ${length} characters; at most ${most} are read`,
+    EXAMPLE,
   );
 }

@@ -74,7 +74,7 @@ async function routed(route: Route, request: HttpRequest, service: Service): Pro
   if (route === "none") return plain(textReply(404, "Neurarch: nothing is served here.\n"));
   let body: string;
   try {
-    body = new TextDecoder().decode(await request.body());
+    body = await request.body();
   } catch {
     return plain(textReply(400, "Neurarch: the body did not arrive.\n"));
   }

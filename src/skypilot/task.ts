@@ -2,8 +2,10 @@ import type { Origin } from "../facts/types.ts";
 import { fail, ok, type Result } from "../lib/result.ts";
 import { shown } from "../lib/shown.ts";
 import { readAccelerator, type SkypilotResources } from "../request/skypilot.ts";
+import { readBlock } from "./block.ts";
 import { refuseGroup, taskDocuments, textField } from "./documents.ts";
 import { type EnvFlags, envFlags, readEnvs, type TaskOverrides, usage } from "./envs.ts";
+import { leanRequestText } from "./lean.ts";
 import { type Problem, placeOf, Unreadable, unreadableAt } from "./problem.ts";
 import { expandResources, ResourcesError, type TaskCandidate } from "./resources.ts";
 import { checkTask } from "./schema.ts";
@@ -11,6 +13,13 @@ import { entryOf, pyText, type YamlEntry, type YamlMap, type YamlMapValue } from
 import { readYaml } from "./yaml.ts";
 
 export type { TaskOverrides } from "./envs.ts";
+
+/** Largest task of a request, its scripts left out: thousands of variables and mounts. */
+const MAX_LEAN_CHARS = 512 << 10;
+/** The same where the whole reader is needed: what it reads for longer than others wait would hold up a server. */
+const MAX_WHOLE_CHARS = 128 << 10;
+/** Candidates of one request; a memory size stands for some fifty. */
+const MAX_CANDIDATES = 500;
 
 /** A task as SkyPilot would submit it; it serves `skypilotRequest` as it stands. */
 export interface Task extends SkypilotResources {
@@ -68,8 +77,39 @@ export function readTasks(text: string, overrides: TaskOverrides = {}): Result<T
  */
 export function readRequestTask(text: string): Result<Task, Problem> {
   return guarded(() => {
-    return readTask(text, requestDocument(text), 0, new Map(), false);
+    const lean = leanRequestText(text);
+    refuseLength(lean, MAX_LEAN_CHARS);
+    const task = plainTask(lean) ?? wholeTask(lean);
+    const { length } = task.candidates;
+    if (length > MAX_CANDIDATES)
+      throw new Unreadable(`The task has ${length} candidates; at most ${MAX_CANDIDATES} are judged.`);
+    return task;
   });
+}
+
+/** A task in the form that SkyPilot's writer gives nearly all; null where the whole reader has to look. */
+function plainTask(lean: string): Task | null {
+  const block = readBlock(lean);
+  if (block === null) return null;
+  try {
+    return readTask(lean, block, 0, new Map(), false);
+  } catch (error) {
+    // The whole reader knows the place of what is wrong.
+    if (error instanceof Unreadable) return null;
+    throw error;
+  }
+}
+
+/** @throws Unreadable */
+function wholeTask(lean: string): Task {
+  refuseLength(lean, MAX_WHOLE_CHARS);
+  return readTask(lean, requestDocument(lean), 0, new Map(), false);
+}
+
+/** @throws Unreadable */
+function refuseLength({ length }: string, most: number): void {
+  if (length > most)
+    throw new Unreadable(`The task has ${length} characters beside its scripts; at most ${most} are read.`);
 }
 
 /** @throws Unreadable */

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Measures one cold `neurarch-gate slurm` next to its named peers in the same run and writes docs/performance.md.
+# Measures one cold `neurarch-gate slurm`, the policy server and the Python policy next to their named peers in the same
+# run and writes docs/performance.md.
 # Figures are ratios: machines are shared, absolute times only say what this one did.
 # With BENCH_RUNS=3 it only checks that everything runs.
 set -eu
@@ -21,7 +22,7 @@ node_modules/.bin/bun build --compile --target=bun --format=esm --bytecode --min
 peer=$ROOT/.cache/peer
 venv_need "$peer" neurarch_slurm neurarch-slurm==0.1.0
 # The same helper as a site has it that also runs SkyPilot: it imports sky where it finds it.
-venv_need "$ROOT/.cache/peer-sky" neurarch_slurm neurarch-slurm==0.1.0 skypilot==0.13.0
+venv_need "$ROOT/.cache/peer-sky" neurarch_skypilot neurarch-slurm==0.1.0 neurarch-skypilot==0.1.1 skypilot==0.13.0
 cat >"$work/instant-cli" <<'CLI'
 #!/bin/sh
 echo '{"jobs":[{"jobId":"b1","peakGb":136.1,"seqLen":2048,"params":8190735360},{"jobId":"b2","peakGb":158.8,"seqLen":2048,"params":8190735360}]}'
@@ -50,6 +51,18 @@ turns "$work/hello" >"$work/hello.json"
 python3 "$ROOT/tests/bench/interleave.py" "$RUNS" "gate=$first" "peer=/usr/bin/env $work/hello" >"$work/first.json"
 turns "$theirs" >"$work/alone.json"
 turns "$beside" >"$work/beside.json"
+
+# The policy server with SkyPilot's own requests, and the published Python policy in process and behind a small server.
+sky=$ROOT/.cache/peer-sky/bin/python
+requests=$((RUNS < 20 ? 2000 : 100000))
+"$sky" "$ROOT/tests/bench/bodies.py" 2000 >"$work/bodies.jsonl"
+head -n 500 "$work/bodies.jsonl" >"$work/some.jsonl"
+"$sky" "$ROOT/tests/bench/peer_rest.py" "$work/instant-cli" "$work/some.jsonl" >"$work/inside.json"
+node_modules/.bin/bun "$ROOT/tests/bench/serve.ts" \
+  "$work/neurarch-gate" "$work/bodies.jsonl" "$sky" "$work/instant-cli" "$requests" >"$work/serve.json"
+# The Python policy, as it is applied in the process of `sky` or of its API server.
+"$sky" "$ROOT/tests/bench/shim.py" "$work/neurarch-gate" "$RUNS" >"$work/shim.json"
+
 python3 - "$work" "$RUNS" <<'PY' >"$work/performance.md"
 import json, platform, os, sys
 work, runs = sys.argv[1], sys.argv[2]
@@ -79,6 +92,7 @@ for name, figure in (
 ):
     print(f"| {name} | {figure['bestMs']:.1f} ms | {figure['medianMs']:.1f} ms | {figure['peakMib']:.1f} MiB |")
 PY
+python3 "$ROOT/tests/bench/sky_rows.py" "$work" >>"$work/performance.md"
 cat "$work/performance.md"
 # A short run (a check that the bench works) does not overwrite the page.
 [ "$RUNS" -lt 20 ] || cp "$work/performance.md" docs/performance.md

@@ -16,12 +16,15 @@ import { isLocal, listenOf } from "../../serve/listen.ts";
 import { Metrics } from "../../serve/metrics.ts";
 import { answerRequest } from "../../serve/service.ts";
 import { systemdUnit } from "../../serve/unit.ts";
+import { warmUp } from "../../serve/warm-up.ts";
 import type { Command, CommandOutput, ParsedWords } from "../command.ts";
 import { SITE_FLAGS } from "../flags.ts";
 import { version } from "../version.ts";
 
-/** Largest request: a task with everything it carries. */
-const MAX_BODY_BYTES = 16_000_000;
+/** Largest request: a task with everything it carries, its scripts twice and in JSON twice; most have 10 kB. */
+const MAX_BODY_BYTES = 4_000_000;
+/** Time that made-up requests get before the first real one. */
+const WARM_UP_MS = 400;
 /** Largest file of keys or certificates. */
 const MAX_FILE_BYTES = 1_000_000;
 /** SkyPilot waits 30 s for a policy; a connection that says nothing for longer is nobody's. */
@@ -117,6 +120,7 @@ async function run(input: ParsedWords): Promise<CommandOutput> {
     log: switches.log === false ? null : log,
   };
   compileSoon();
+  await warmUp(settings, WARM_UP_MS);
   const ended = stopSignal();
   const server = await startServer({
     listen,
