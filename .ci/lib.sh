@@ -61,6 +61,8 @@ setup_hosts() {
   apt_need slurmdbd slurmdbd || return 1
   apt_need mariadbd mariadb-server-core || return 1
   apt_need mariadb-admin mariadb-client || return 1
+  # Opens the report of a ledger.
+  apt_need chromium chromium || return 1
   for version in 5.1 5.2 5.3 5.4; do apt_need "lua$version" "lua$version" || return 1; done
   venv_need "$ROOT/.cache/sky" sky skypilot==0.13.0 fastapi==0.115.12 starlette==0.46.2
 }

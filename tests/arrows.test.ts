@@ -34,7 +34,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "slurm",
     "host",
   ],
-  serve: ["lib", "facts", "verdict", "render", "skypilot", "gate", "host"],
+  serve: ["lib", "facts", "verdict", "ledger", "render", "skypilot", "gate", "host"],
   bridge: ["lib"],
   daemon: ["lib", "bridge", "facts", "verdict", "render", "gate", "host"],
   cli: [

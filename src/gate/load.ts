@@ -51,6 +51,12 @@ export async function loadSettings(flags: SettingFlags): Promise<Settings> {
     repoPolicy: oneOf("repo-policy", values["repo-policy"], REPO_POLICIES) ?? site.repo_policy ?? "honour",
     ledger: values.ledger ?? site.ledger ?? null,
     ledgerAnonymous: switches["ledger-anonymous"] ?? site.ledger_anonymous ?? false,
+    ledgerUpkeep: {
+      tokenFile: site.ledger_token_file ?? null,
+      rotateMb: site.ledger_rotate_mb ?? null,
+      rotateDays: site.ledger_rotate_days ?? null,
+      keepDays: site.ledger_keep_days ?? null,
+    },
     annotate: switches.annotate ?? site.annotate ?? false,
     defaultGpuType: values["default-gpu-type"] ?? site.default_gpu_type ?? null,
     partitionMap:

@@ -26,10 +26,12 @@ export interface Settings {
   readonly policyFile: string | null;
   /** What a policy file may do. */
   readonly repoPolicy: RepoPolicy;
-  /** Folder that verdicts are recorded in; null = they are not. */
+  /** Folder that verdicts are recorded in, or the address of a server that collects them; null = they are not. */
   readonly ledger: string | null;
   /** Salted digests are recorded in place of users' names. */
   readonly ledgerAnonymous: boolean;
+  /** How the ledger is kept; absent = as a site that says nothing of it. */
+  readonly ledgerUpkeep?: LedgerUpkeep;
   /** Append a short verdict to the job's comment (Slurm). */
   readonly annotate: boolean;
   /** What an untyped `gpu:N` means at this site. */
@@ -41,6 +43,18 @@ export interface Settings {
   readonly table: CardTable;
   /** A site's usual values of facts that jobs rarely name: `precision` -> `bf16`. */
   readonly factDefaults: Readonly<Record<string, string>>;
+}
+
+/** Keys of the site file about the ledger, each null where it is not set. */
+export interface LedgerUpkeep {
+  /** A file with the key that a collector asks for. */
+  readonly tokenFile: string | null;
+  /** MB of 1e6 bytes at which a file is put aside. */
+  readonly rotateMb: number | null;
+  /** Days after which it is. */
+  readonly rotateDays: number | null;
+  /** Days that files put aside are kept. */
+  readonly keepDays: number | null;
 }
 
 /** A site file as read: every key optional, values checked, file references not yet followed. */
@@ -59,6 +73,10 @@ export interface SiteFile {
   readonly repo_policy?: RepoPolicy;
   readonly ledger?: string;
   readonly ledger_anonymous?: boolean;
+  readonly ledger_token_file?: string;
+  readonly ledger_rotate_mb?: number;
+  readonly ledger_rotate_days?: number;
+  readonly ledger_keep_days?: number;
   readonly annotate?: boolean;
   readonly default_gpu_type?: string;
   readonly hours_from_time?: boolean;

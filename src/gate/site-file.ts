@@ -24,8 +24,19 @@ export const SITE_SCHEMA = v.strictObject({
   cluster: v.optional(v.string("text")),
   policy_file: v.optional(v.pipe(v.string("text"), v.startsWith("/", "a path that begins with /"))),
   repo_policy: v.optional(v.picklist(REPO_POLICIES, `one of ${REPO_POLICIES.join(", ")}`)),
-  ledger: v.optional(v.pipe(v.string("text"), v.startsWith("/", "a path that begins with /"))),
+  ledger: v.optional(
+    v.pipe(
+      v.string("text"),
+      v.regex(/^(?:unix:)?\/|^https?:\/\//, "a path that begins with /, unix:/PATH or an http address"),
+    ),
+  ),
   ledger_anonymous: v.optional(v.boolean("true or false")),
+  ledger_token_file: v.optional(
+    v.pipe(v.string("text"), v.regex(/^(?:~\/|\/)/, "a path that begins with / or ~/")),
+  ),
+  ledger_rotate_mb: v.optional(positive),
+  ledger_rotate_days: v.optional(positive),
+  ledger_keep_days: v.optional(positive),
   annotate: v.optional(v.boolean("true or false")),
   default_gpu_type: v.optional(v.pipe(v.string("text"), v.minLength(1, "not empty"))),
   hours_from_time: v.optional(v.boolean("true or false")),

@@ -16,6 +16,16 @@ import { dirname, join } from "node:path";
 /** Why a record could not be written; `foreign` = the file there is not ours. */
 export type AppendProblem = "folder" | "foreign" | "io";
 
+/** When a file has grown enough to be put aside. */
+export interface Rotation {
+  /** Before a line would make it longer. */
+  readonly maxBytes: number;
+  /** Once its first line is older; null = however old. */
+  readonly maxAgeMs: number | null;
+  /** Files that were put aside and not written for so long are removed; null = all are kept. */
+  readonly keepMs: number | null;
+}
+
 /** How far back a line that was just written is looked for. */
 const TAIL_BYTES = 16_384;
 /** Largest account file that is searched for a name. */
@@ -27,7 +37,12 @@ const MAX_PASSWD_BYTES = 4_000_000;
  * The folder is made (0700) where its parent is ours; one that others may write needs the sticky bit, as /tmp has.
  * The file has to be a regular one of our own with one name, and nobody else may write it. Never throws, never waits.
  */
-export function appendLine(folder: string, name: string, line: string): AppendProblem | null {
+export function appendLine(
+  folder: string,
+  name: string,
+  line: string,
+  rotation: Rotation | null = null,
+): AppendProblem | null {
   let descriptor: number | null = null;
   try {
     const mode = usableFolder(folder);
@@ -48,6 +63,11 @@ export function appendLine(folder: string, name: string, line: string): AppendPr
     const stat = fstatSync(descriptor);
     if (!stat.isFile() || stat.uid !== ownUid() || stat.nlink !== 1 || (stat.mode & 0o022) !== 0)
       return "foreign";
+    if (rotation !== null && isDue(descriptor, stat.size, line, rotation)) {
+      const { putAside } = require("./rotate.ts") as typeof import("./rotate.ts");
+      // What is written between our look and the renaming is in the file all the same, under its new name.
+      if (putAside(folder, name, stat, rotation)) return appendLine(folder, name, line);
+    }
     const ended = endsLine(descriptor, stat.size);
     if (!written(descriptor, ended ? line : `\n${line}`)) return "io";
     // A writer that was killed since we looked may have left us half a line to stand behind.
@@ -57,6 +77,20 @@ export function appendLine(folder: string, name: string, line: string): AppendPr
   } finally {
     if (descriptor !== null) closeSync(descriptor);
   }
+}
+
+/** Where the first line of a ledger says when it was written. */
+const FIRST_TIME = /"time":"(\d{4}-\d\d-\d\dT[\d:.]+Z)"/;
+
+function isDue(descriptor: number, size: number, line: string, { maxBytes, maxAgeMs }: Rotation): boolean {
+  if (size === 0) return false;
+  // No character has more than three bytes here: a line is counted in full only where it may matter.
+  if (size + line.length * 3 > maxBytes && size + Buffer.byteLength(line) > maxBytes) return true;
+  if (maxAgeMs === null) return false;
+  const head = Buffer.alloc(Math.min(size, 256));
+  const text = head.toString("latin1", 0, readSync(descriptor, head, 0, head.length, 0));
+  const first = Date.parse(FIRST_TIME.exec(text)?.[1] ?? "");
+  return Date.now() - first > maxAgeMs;
 }
 
 function written(descriptor: number, text: string): boolean {
@@ -148,6 +182,17 @@ export function ownNumber(): string {
 }
 
 function accountName(uid: number): string | null {
+  return accountField(new RegExp(`^([^:\\n]+):[^:\\n]*:${uid}:`, "m"));
+}
+
+/** The number of an account of this host's own file; null for one that is not there. */
+export function accountUid(name: string): number | null {
+  if (!/^[A-Za-z0-9._-]+$/.test(name)) return null;
+  const uid = accountField(new RegExp(`^${name.replaceAll(".", "\\.")}:[^:\\n]*:(\\d+):`, "m"));
+  return uid === null ? null : Number(uid);
+}
+
+function accountField(pattern: RegExp): string | null {
   try {
     const descriptor = openSync("/etc/passwd", constants.O_RDONLY | constants.O_NONBLOCK);
     try {
@@ -157,8 +202,7 @@ function accountName(uid: number): string | null {
       const text = new TextDecoder().decode(
         bytes.subarray(0, readSync(descriptor, bytes, 0, bytes.length, 0)),
       );
-      const row = new RegExp(`^([^:\\n]+):[^:\\n]*:${uid}:`, "m").exec(text);
-      return row?.[1] ?? null;
+      return pattern.exec(text)?.[1] ?? null;
     } finally {
       closeSync(descriptor);
     }

@@ -6,6 +6,8 @@ import { type FileProblem, problemOf } from "./fs.ts";
 export interface Chunks {
   /** Bytes in all; null for a pipe. */
   readonly size: number | null;
+  /** Stays the same when the file is renamed. */
+  readonly identity: string;
   /** The next piece, empty at the end. It is overwritten by the next call. */
   next(): Result<Uint8Array, FileProblem>;
   close(): void;
@@ -53,5 +55,5 @@ export function openChunks(path: string): Result<Chunks, FileProblem> {
       }
     }
   };
-  return ok({ size: stat.isFile() ? stat.size : null, next, close });
+  return ok({ size: stat.isFile() ? stat.size : null, identity: `${stat.dev}:${stat.ino}`, next, close });
 }

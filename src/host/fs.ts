@@ -1,4 +1,5 @@
 import {
+  accessSync,
   closeSync,
   constants,
   fstatSync,
@@ -7,6 +8,7 @@ import {
   readdirSync,
   readSync,
   realpathSync,
+  statfsSync,
   statSync,
 } from "node:fs";
 import { fail, ok, type Result } from "../lib/result.ts";
@@ -132,13 +134,26 @@ export function listing(path: string): Result<readonly string[], FileProblem> {
   }
 }
 
-/** Modification time in milliseconds and owner of the entry itself (links not followed); null when absent. */
-export function entryInfo(
-  path: string,
-): { readonly mtimeMs: number; readonly uid: number; readonly isFile: boolean } | null {
+/** What the entry itself is (links not followed); null when absent. `identity` stays the same when it is renamed. */
+export function entryInfo(path: string): {
+  readonly mtimeMs: number;
+  readonly uid: number;
+  readonly isFile: boolean;
+  readonly identity: string;
+  /** Permission bits. */
+  readonly mode: number;
+  readonly links: number;
+} | null {
   try {
     const stat = lstatSync(path);
-    return { mtimeMs: stat.mtimeMs, uid: stat.uid, isFile: stat.isFile() };
+    return {
+      mtimeMs: stat.mtimeMs,
+      uid: stat.uid,
+      isFile: stat.isFile(),
+      identity: `${stat.dev}:${stat.ino}`,
+      mode: stat.mode & 0o7777,
+      links: stat.nlink,
+    };
   } catch {
     return null;
   }
@@ -156,6 +171,22 @@ export function pathInfo(path: string): {
     const stat = statSync(path);
     const kind = stat.isFile() ? "file" : stat.isDirectory() ? "directory" : "other";
     return { kind, uid: stat.uid, gid: stat.gid, mode: stat.mode & 0o7777, size: stat.size };
+  } catch {
+    return null;
+  }
+}
+
+/** Room that a user without privileges has left where `path` lies, and whether it can be written at all; null = unknown. */
+export function freeBytes(path: string): { readonly bytes: number; readonly readOnly: boolean } | null {
+  try {
+    const { bavail, bsize } = statfsSync(path);
+    let readOnly = false;
+    try {
+      accessSync(path, constants.W_OK);
+    } catch (error) {
+      readOnly = (error as { code?: string }).code === "EROFS";
+    }
+    return { bytes: bavail * bsize, readOnly };
   } catch {
     return null;
   }

@@ -15,6 +15,8 @@ export interface HttpGet {
   readonly reported: readonly string[];
   /** A JSON document to send, and to no other origin than that of `url`; absent = nothing is sent. */
   readonly posted?: string;
+  /** Path of a socket that stands in for the host of `url`; absent = none. */
+  readonly unix?: string;
 }
 
 /** Why there is no answer. */
@@ -71,6 +73,7 @@ async function follow(get: HttpGet, signal: AbortSignal): Promise<HttpAnswer> {
       response = await fetch(url.href, {
         redirect: "manual",
         ...(get.posted === undefined ? {} : { method: "POST", body: get.posted }),
+        ...(get.unix === undefined ? {} : { unix: get.unix }),
         signal,
         // BUN_CONFIG_VERBOSE_FETCH would print the request with its authorization.
         verbose: false,

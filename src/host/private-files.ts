@@ -20,6 +20,11 @@ export function digest(text: string): string {
   return new Bun.CryptoHasher("sha256").update(text).digest("hex");
 }
 
+/** SHA-256 of a text in base64, as a page's policy names what it lets in. */
+export function sha256Base64(text: string): string {
+  return new Bun.CryptoHasher("sha256").update(text).digest("base64");
+}
+
 /**
  * Reads a file that only we may have written: a regular file of our own, not a link, which nobody else may
  * write. Anything else, and any failure, is null.

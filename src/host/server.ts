@@ -1,5 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
-import { lstatSync, unlinkSync } from "node:fs";
+import { chmodSync, lstatSync, unlinkSync } from "node:fs";
 import { connect } from "node:net";
 
 /** Where a server listens. */
@@ -25,6 +25,8 @@ export interface HttpReply {
 
 export interface ServerOptions {
   readonly listen: Listen;
+  /** Permission bits of a unix socket; absent = what the umask leaves. */
+  readonly socketMode?: number;
   /** PEM texts. */
   readonly tls: { readonly cert: string; readonly key: string } | null;
   /** A larger body is answered with 413 and not read. */
@@ -82,6 +84,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
           idleTimeout,
           ...(tls === null ? {} : { tls }),
         });
+  if (listen.kind === "unix" && options.socketMode !== undefined) chmodSync(listen.path, options.socketMode);
   const address =
     listen.kind === "unix"
       ? `unix:${listen.path}`

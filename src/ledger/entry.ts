@@ -17,6 +17,8 @@ export interface Occasion {
   readonly host: string;
   readonly cluster: string | null;
   readonly version: string;
+  /** Tells the verdict from every other. */
+  readonly id: string;
 }
 
 /** What is recorded of a request. */
@@ -72,6 +74,7 @@ export function entryOf(record: Recorded, occasion: Occasion): Entry {
     gpuHours,
     source: sizing?.source ?? null,
     version: shown(occasion.version, NAME_LIMIT),
+    id: occasion.id,
   };
 }
 

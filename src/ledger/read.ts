@@ -3,11 +3,11 @@ import { ADAPTERS, ENTRY_VERSION, type Entry } from "./types.ts";
 /** What one line is: an entry, one of a later program's form, nothing, or something that cannot be read. */
 export type LineReading = Entry | "later" | "blank" | "corrupt";
 
-type Form = "text" | "text?" | "number" | "number?" | "boolean" | readonly string[];
+type Form = "text" | "text?" | "number" | "number?" | "boolean" | "id" | readonly string[];
 
 const DECISIONS = ["allow", "warn", "refuse", "rewrite", "unjudged"];
 
-/** Every key of an entry and what may stand there; `?` = null as well. */
+/** Every key of an entry and what may stand there; `?` = null as well, `id` = it may be absent. */
 export const ENTRY_FORM: Readonly<Record<keyof Entry, Form>> = {
   v: "number",
   time: "text",
@@ -36,7 +36,10 @@ export const ENTRY_FORM: Readonly<Record<keyof Entry, Form>> = {
   gpuHours: "number?",
   source: "text?",
   version: "text",
+  id: "id",
 };
+
+const ID = /^[\w-]{8,64}$/;
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
@@ -59,6 +62,7 @@ export function readLine(line: string): LineReading {
 
 function isOf(form: Form, value: unknown): boolean {
   if (typeof form !== "string") return typeof value === "string" && form.includes(value);
+  if (form === "id") return value === undefined || (typeof value === "string" && ID.test(value));
   if (value === null) return form.endsWith("?");
   if (form.startsWith("text")) return typeof value === "string";
   if (form === "boolean") return typeof value === "boolean";

@@ -54,11 +54,12 @@ export const GROUPINGS = {
   user: (entry: Entry) => entry.user,
   model: (entry: Entry) => entry.model,
   card: (entry: Entry) => entry.card,
+  rule: (entry: Entry) => entry.rule,
 } as const satisfies Record<string, (entry: Entry) => string | null>;
 
 export type Grouping = keyof typeof GROUPINGS;
 
-/** Totals of one day, user, model or card; `key` is null where the entries name none. */
+/** Totals of one day, user, model, card or rule; `key` is null where the entries name none. */
 export interface Group extends Totals {
   readonly key: string | null;
 }

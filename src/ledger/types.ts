@@ -56,4 +56,6 @@ export interface Entry {
   readonly source: string | null;
   /** Of this program. */
   readonly version: string;
+  /** Tells this verdict from every other, so that a line that arrives twice counts once; lines of old programs have none. */
+  readonly id?: string;
 }

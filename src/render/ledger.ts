@@ -7,6 +7,10 @@ export interface LedgerTold {
   readonly folder: string;
   /** First day that counts; null = all. */
   readonly since: string | null;
+  /** Last day that counts; null = all. */
+  readonly until?: string | null;
+  /** Whose verdicts count; null = everyone's. */
+  readonly user?: string | null;
   readonly report: Report;
   readonly files: number;
   readonly unread: readonly string[];
@@ -18,17 +22,25 @@ export interface LedgerTold {
 const MOST_ROWS = 20;
 const KEY_WIDTH = 40;
 
-const TITLES: Readonly<Record<Grouping, string>> = { day: "day", user: "user", model: "model", card: "card" };
+export const TITLES: Readonly<Record<Grouping, string>> = {
+  day: "day",
+  user: "user",
+  model: "model",
+  card: "card",
+  rule: "rule",
+};
 
-/** What `ledger` prints for people. */
-export function humanLedger(told: LedgerTold): string {
+/** What `ledger` prints for people; `by` = one of the tables only. */
+export function humanLedger(told: LedgerTold, by: Grouping | null = null): string {
   const { report, folder, since, files } = told;
   const { totals } = report;
-  const from = since === null ? "" : ` since ${since}`;
+  const { until = null, user = null } = told;
+  const from = `${user === null ? "" : ` of ${printable(user)}`}${since === null ? "" : ` since ${since}`}${until === null ? "" : ` until ${until}`}`;
   const head = `${counted(totals.verdicts, "verdict")}${from} in ${printable(folder)} (${counted(files, "file")})`;
   const lines = [head, ...(totals.verdicts === 0 ? [] : summary(totals))];
   if (totals.verdicts > 0)
-    for (const grouping of Object.keys(TITLES) as Grouping[]) lines.push("", ...table(report, grouping));
+    for (const grouping of by === null ? (Object.keys(TITLES) as Grouping[]) : [by])
+      lines.push("", ...table(report, grouping));
   return `${[...lines, ...troubles(told)].join("\n")}\n`;
 }
 
@@ -95,13 +107,15 @@ export function troubles({ unread, corrupt, later }: LedgerTold): string[] {
 
 /** What `ledger --json` prints. Amounts are not rounded; a key that is null stands for entries that name none. */
 export function ledgerDocument(told: LedgerTold): unknown {
-  const { folder, since, report, files, unread, corrupt, later } = told;
+  const { folder, since, until = null, user = null, report, files, unread, corrupt, later } = told;
   const by = (grouping: Grouping) => report.by(grouping);
   return {
     schema: "neurarch-gate/ledger",
     version: 1,
     folder,
     since,
+    until,
+    user,
     files,
     unread,
     corruptLines: corrupt,
@@ -124,8 +138,42 @@ export function ledgerCsv(entries: readonly Entry[], columns: readonly (keyof En
   return `${[columns.join(","), ...rows].join("\r\n")}\r\n`;
 }
 
-function field(value: string | number | boolean | null): string {
-  if (value === null) return "";
+/** What `ledger --csv --by` prints: a row for each day, user, model, card or rule. Amounts are not rounded. */
+export function groupsCsv(grouping: Grouping, groups: readonly Group[]): string {
+  const decisions = ["allow", "warn", "rewrite", "refuse", "unjudged"] as const;
+  const head = [
+    grouping,
+    "verdicts",
+    ...decisions,
+    "stopped",
+    "gpuHoursHeldBack",
+    "usdHeldBack",
+    "stoppedWithoutPrice",
+    "overRequested",
+    "overUsd",
+    "waiversUsed",
+  ];
+  const rows = groups.map((group) =>
+    [
+      group.key,
+      group.verdicts,
+      ...decisions.map((decision) => group.byDecision[decision]),
+      group.stopped,
+      group.gpuHoursHeldBack,
+      group.usdHeldBack,
+      group.stoppedWithoutPrice,
+      group.overRequested,
+      group.overUsd,
+      group.waiversUsed,
+    ]
+      .map(field)
+      .join(","),
+  );
+  return `${[head.join(","), ...rows].join("\r\n")}\r\n`;
+}
+
+export function field(value: string | number | boolean | null | undefined): string {
+  if (value === null || value === undefined) return "";
   if (typeof value !== "string") return String(value);
   // A spreadsheet would take such a text for a formula.
   const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;

@@ -1,6 +1,7 @@
 import { monotonicMs, nowMs } from "../host/clock.ts";
 import { type HttpReply, type HttpRequest, residentBytes } from "../host/server.ts";
 import { isAllowed, type Keys } from "./auth.ts";
+import { type LedgerCollector, MAX_LEDGER_BYTES } from "./collect.ts";
 import { answerJudge } from "./judge.ts";
 import type { Metrics } from "./metrics.ts";
 import { answerPolicy, type Judge, type Judged } from "./policy.ts";
@@ -9,6 +10,8 @@ import { textReply } from "./reply.ts";
 /** What a running server answers with. */
 export interface Service extends Judge {
   readonly metrics: Metrics;
+  /** Takes the verdicts of other hosts; null where there is no folder for them. */
+  readonly collector?: LedgerCollector | null;
   /** Null = everyone who reaches the address may ask. */
   readonly keys: Keys | null;
   /** A line of the access log, without its line end; null = none is kept. */
@@ -17,7 +20,7 @@ export interface Service extends Judge {
 
 /**
  * Answers one request and leaves its trace in metrics and log. Routes: `GET /healthz`, `GET /metrics`,
- * `POST /v1/judge`, and SkyPilot's admin policy at every other path that is posted to, as its URL is the site's choice.
+ * `POST /v1/judge`, `POST /v1/ledger`, and SkyPilot's admin policy at every other path that is posted to, as its URL is the site's choice.
  * Never throws.
  */
 export async function answerRequest(request: HttpRequest, service: Service): Promise<HttpReply> {
@@ -45,13 +48,14 @@ export async function answerRequest(request: HttpRequest, service: Service): Pro
   return reply;
 }
 
-type Route = "healthz" | "metrics" | "judge" | "policy" | "none";
+type Route = "healthz" | "metrics" | "judge" | "ledger" | "policy" | "none";
 
 function routeOf({ method, path }: HttpRequest): Route {
   if (method === "GET" || method === "HEAD")
     return path === "/healthz" ? "healthz" : path === "/metrics" ? "metrics" : "none";
   if (method !== "POST") return "none";
   if (path === "/v1/judge") return "judge";
+  if (path === "/v1/ledger") return "ledger";
   return path.startsWith("/v1/") ? "none" : "policy";
 }
 
@@ -72,12 +76,22 @@ async function routed(route: Route, request: HttpRequest, service: Service): Pro
       body: service.metrics.text(residentBytes()),
     });
   if (route === "none") return plain(textReply(404, "Neurarch: nothing is served here.\n"));
+  if (route === "ledger" && service.collector == null)
+    return plain(textReply(404, "Neurarch: this server keeps no ledger of its own (--ledger FOLDER).\n"));
+  if (route === "ledger" && !(Number(request.header("content-length") ?? 0) <= MAX_LEDGER_BYTES))
+    return plain(textReply(413, "Neurarch: at most 1 MB of verdicts at once.\n"));
   let body: string;
   try {
     body = await request.body();
   } catch {
     return plain(textReply(400, "Neurarch: the body did not arrive.\n"));
   }
+  if (route === "ledger" && service.collector != null)
+    return plain(
+      body.length > MAX_LEDGER_BYTES
+        ? textReply(413, "Neurarch: at most 1 MB of verdicts at once.\n")
+        : service.collector.take(body),
+    );
   const answer = route === "judge" ? answerJudge : answerPolicy;
   return answer(body, service);
 }

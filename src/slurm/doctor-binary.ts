@@ -39,7 +39,7 @@ export async function checkBinary(
       skipped("binary-filesystem", why),
       timeout,
       await checkSettings(settings, host),
-      ...checkLedger(settings, host),
+      ...(await checkLedger(settings, host)),
       skipped("answer", why),
     ];
   }
@@ -48,7 +48,7 @@ export async function checkBinary(
     checkFileSystem(path, host),
     timeout,
     await checkSettings(settings, host),
-    ...checkLedger(settings, host),
+    ...(await checkLedger(settings, host)),
     await checkAnswer(path, settings, host),
   ];
 }
@@ -185,19 +185,31 @@ async function checkSettings(settings: FilterSettings, host: DoctorHost): Promis
   return ok("settings", `mode: ${mode}${map}`);
 }
 
-/** The ledger is written by every user under their own name, so it has to be a folder like /tmp. */
-function checkLedger(settings: FilterSettings, host: DoctorHost): Check[] {
+/**
+ * The ledger of the filter, or of the site file that it names. A folder is written by every user under their own name,
+ * so it has to be one like /tmp.
+ */
+async function checkLedger(settings: FilterSettings, host: DoctorHost): Promise<Check[]> {
   const path = settings.ledger;
-  if (path === undefined) return [];
-  const make = `install -d -m 1733 ${path}`;
-  const info = host.info(path);
-  if (info?.kind !== "directory")
-    return [warn("ledger", `${path} is no folder on this host, so verdicts are not recorded`, make)];
-  if ((info.mode & 0o003) !== 0o003 || unreachableFolder(path, host) !== null)
-    return [warn("ledger", `users cannot write into ${path}, so verdicts are not recorded`, make)];
-  if ((info.mode & 0o1000) === 0)
-    return [warn("ledger", `${path} has no sticky bit, so nothing is recorded there`, `chmod +t ${path}`)];
-  return [ok("ledger", `verdicts are recorded in ${path}`)];
+  if (path?.startsWith("/") === true) {
+    const make = `install -d -m 1733 ${path}`;
+    const info = host.info(path);
+    if (info?.kind !== "directory")
+      return [warn("ledger", `${path} is no folder on this host, so verdicts are not recorded`, make)];
+    if ((info.mode & 0o003) !== 0o003 || unreachableFolder(path, host) !== null)
+      return [warn("ledger", `users cannot write into ${path}, so verdicts are not recorded`, make)];
+    if ((info.mode & 0o1000) === 0)
+      return [warn("ledger", `${path} has no sticky bit, so nothing is recorded there`, `chmod +t ${path}`)];
+  }
+  const flags = {
+    ...(path === undefined ? {} : { ledger: path }),
+    ...(settings.config === undefined ? {} : { config: settings.config }),
+  };
+  const states = (await host.ledger?.(flags)) ?? null;
+  if (states === null) return path === undefined ? [] : [ok("ledger", `verdicts are recorded in ${path}`)];
+  return states.map(({ problem, message, fix }) =>
+    problem ? warn("ledger", message, fix ?? "") : ok("ledger", message),
+  );
 }
 
 async function checkAnswer(path: string, settings: FilterSettings, host: DoctorHost): Promise<Check> {

@@ -44,6 +44,13 @@ export interface DoctorHost {
   settingsProblem(
     flags: Readonly<Record<string, string>>,
   ): Promise<{ message: string; hint: string | null } | null>;
+  /**
+   * Where verdicts of a submit with these settings go, and what stands in the way; null where none are recorded or the
+   * settings cannot be read. Absent in tests of other checks.
+   */
+  ledger?(
+    flags: Readonly<Record<string, string>>,
+  ): Promise<readonly { problem: boolean; message: string; fix: string | null }[] | null>;
   /** Version of this program, `0.1.0`. */
   readonly version: string;
 }

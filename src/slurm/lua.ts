@@ -26,7 +26,7 @@ export const LUA_SETTINGS = {
   cluster: "text",
   policy_file: "absolute-path",
   repo_policy: ["honour", "tighten-only", "ignore"],
-  ledger: "absolute-path",
+  ledger: "text",
   fail_closed: "switch",
   notice: ["unread", "always", "never"],
   timeout_s: "number",
@@ -88,6 +88,8 @@ function literalOf(name: LuaSettingName, value: string | number | boolean): stri
   if (hasControl(value)) throw wrong(name, value, "It holds a control character.");
   if (name === "plan_url" && !/^https?:\/\//.test(value))
     throw wrong(name, value, "It is an address that begins with http:// or https://.");
+  if (name === "ledger" && !/^(?:unix:)?\/|^https?:\/\//.test(value))
+    throw wrong(name, value, "It is a whole path, from /, or a collector: unix:/PATH or http(s)://HOST.");
   if (typeof kind !== "string") {
     if (!kind.includes(value)) throw wrong(name, value, `It is one of ${kind.join(", ")}.`);
   } else if (kind === "absolute-path" && !value.startsWith("/")) {

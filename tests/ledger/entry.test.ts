@@ -17,6 +17,7 @@ const OCCASION: Occasion = {
   host: "login1",
   cluster: "grid",
   version: "0.1.0",
+  id: "012345678901234567890123",
 };
 
 /** A verdict as far as an entry looks at it. */

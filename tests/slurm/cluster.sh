@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # A private Slurm cluster for the tests: real munged, slurmctld and slurmd daemons with GPUs that are not there.
 #
-#   cluster.sh start  DIR [--accounting]   write the configuration, start everything, wait until jobs can run
+#   cluster.sh start  DIR [--accounting|--accounting-memory]
+#                                          write the configuration, start everything, wait until jobs can run
 #   cluster.sh env    DIR                  print what to eval so that sbatch, srun and salloc talk to it
 #   cluster.sh status DIR                  say which daemons live; exit 1 unless all do
 #   cluster.sh stop   DIR                  end its jobs and its daemons, and nothing else
@@ -9,7 +10,7 @@
 # Everything lies below DIR (at most 60 characters, as socket paths are short): nothing in /etc, /run or /var is
 # read or written, and all ports are on the loopback address. Needs root, as slurmd starts jobs as their user.
 # The filter in force is DIR/etc/cli_filter.lua; commands read it anew each time, so a test may replace it.
-# --accounting adds MariaDB and slurmdbd, for sacct.
+# --accounting adds MariaDB and slurmdbd, for sacct; with -memory jobs are watched and killed above their --mem.
 set -u
 PATH=$PATH:/usr/sbin:/sbin
 
@@ -134,7 +135,7 @@ write_slurm_conf() { # FIRST-PORT
 	SlurmdLogFile=$DIR/log/%n.log
 	ProctrackType=proctrack/linuxproc
 	TaskPlugin=task/none
-	JobAcctGatherType=jobacct_gather/none
+	JobAcctGatherType=jobacct_gather/${GATHER:-none}
 	MpiDefault=none
 	SwitchType=switch/none
 	ReturnToService=2
@@ -147,6 +148,7 @@ write_slurm_conf() { # FIRST-PORT
 	GresTypes=gpu,shard
 	CliFilterPlugins=cli_filter/lua
 	CONF
+  [ -z "$GATHER" ] || printf 'JobAcctGatherParams=OverMemoryKill\nJobAcctGatherFrequency=1\n'
   if [ -n "$ACCOUNTING" ]; then
     cat <<-CONF
 	AccountingStorageType=accounting_storage/slurmdbd
@@ -323,13 +325,18 @@ environment() {
 }
 
 usage() {
-  sed -n '4,7s/^# *//p' "$0" >&2
+  sed -n '4,8s/^# *//p' "$0" >&2
   exit 2
 }
 
 [ $# -eq 2 ] || [ $# -eq 3 ] || usage
-ACCOUNTING=
-[ -z "${3-}" ] || { [ "$3" = --accounting ] && ACCOUNTING=1; } || usage
+ACCOUNTING= GATHER=
+case ${3-} in
+  '') ;;
+  --accounting) ACCOUNTING=1 ;;
+  --accounting-memory) ACCOUNTING=1 GATHER=linux ;;
+  *) usage ;;
+esac
 mkdir -p "$2" && DIR=$(cd "$2" && pwd -P) || fail "cannot use $2"
 # A shell that belongs to another cluster or job must not leak into this one.
 for variable in $(compgen -e); do

@@ -43,10 +43,19 @@ export class Cluster {
   /** A user's home and working directory. */
   readonly home = mkdtempSync(join(tmpdir(), "gate-user-"));
 
-  /** With `accounting` a data base and slurmdbd run too, for `sacct` and for GPUs in a job's TRES. */
-  static start({ accounting = false } = {}): Cluster {
+  /**
+   * With `accounting` a data base and slurmdbd run too, for `sacct` and for GPUs in a job's TRES; with `memory` jobs are
+   * killed above the memory that they asked for.
+   */
+  static start({ accounting = false, memory = false } = {}): Cluster {
     const cluster = new Cluster();
-    const words = ["bash", SCRIPT, "start", cluster.folder, ...(accounting ? ["--accounting"] : [])];
+    const words = [
+      "bash",
+      SCRIPT,
+      "start",
+      cluster.folder,
+      ...(memory ? ["--accounting-memory"] : accounting ? ["--accounting"] : []),
+    ];
     const child = Bun.spawnSync(words, { timeout: 120_000 });
     if (child.exitCode !== 0) {
       rmSync(cluster.folder, { recursive: true, force: true });

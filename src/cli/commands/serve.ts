@@ -10,7 +10,9 @@ import { compileSoon } from "../../host/jit.ts";
 import { openLog } from "../../host/log.ts";
 import { startServer, stopSignal } from "../../host/server.ts";
 import { GateError } from "../../lib/errors.ts";
+import { isAddress } from "../../lib/sink.ts";
 import { type Keys, keysOf } from "../../serve/auth.ts";
+import { LedgerCollector } from "../../serve/collect.ts";
 import { withPolicyEnvironment } from "../../serve/environment.ts";
 import { isLocal, listenOf } from "../../serve/listen.ts";
 import { Metrics } from "../../serve/metrics.ts";
@@ -40,6 +42,11 @@ export const command: Command = {
       type: "string",
       valueHint: "ADDRESS",
       description: "HOST:PORT or unix:PATH (127.0.0.1:8765)",
+    },
+    "socket-mode": {
+      type: "string",
+      valueHint: "OCTAL",
+      description: "permission bits of a unix socket; 0666 lets every user of this host in",
     },
     "auth-file": {
       type: "string",
@@ -98,9 +105,12 @@ async function run(input: ParsedWords): Promise<CommandOutput> {
   const tls = readTls(values["tls-cert"], values["tls-key"]);
   if (tls !== null && listen.kind === "unix")
     throw new GateError("usage", "--tls-cert goes with HOST:PORT only", "Leave it out for a unix socket.");
+  const socketMode = socketModeOf(values["socket-mode"]);
+  if (socketMode !== null && listen.kind !== "unix")
+    throw new GateError("usage", "--socket-mode goes with a unix socket only", "Leave it out.");
   const settings = await loadSettings(withPolicyEnvironment(input, environment()));
   if (switches["print-unit"] === true)
-    return { out: systemdUnit(executablePath(), unitWords(input), settings.ledger), exit: 0 };
+    return { out: systemdUnit(executablePath(), unitWords(input), ledgerPath(settings.ledger)), exit: 0 };
 
   const place = { cwd: "/", env: environment(), deadlineMs: SKYPILOT_DEADLINE_MS };
   // The verdicts do not wait for whoever reads the log.
@@ -112,6 +122,7 @@ async function run(input: ParsedWords): Promise<CommandOutput> {
   });
   const service = {
     recorder,
+    collector: LedgerCollector.takes(recorder) ? new LedgerCollector(recorder) : null,
     settings,
     size: memoSizer(makeSizer(settings, place)),
     policyOf: freshPolicy(settings, environment()),
@@ -124,6 +135,7 @@ async function run(input: ParsedWords): Promise<CommandOutput> {
   const ended = stopSignal();
   const server = await startServer({
     listen,
+    ...(socketMode === null ? {} : { socketMode }),
     tls,
     maxBodyBytes: MAX_BODY_BYTES,
     idleTimeoutS: IDLE_TIMEOUT_S,
@@ -150,6 +162,20 @@ async function run(input: ParsedWords): Promise<CommandOutput> {
   recorder?.flush();
   log("neurarch-gate serve: ended");
   return { exit: 0 };
+}
+
+function ledgerPath(ledger: string | null): string | null {
+  return ledger === null || isAddress(ledger) ? null : ledger;
+}
+
+function socketModeOf(text: string | undefined): number | null {
+  if (text === undefined) return null;
+  if (/^0?[0-7]{3}$/.test(text)) return Number.parseInt(text, 8);
+  throw new GateError(
+    "usage",
+    `--socket-mode is \`${text}\`, not permission bits`,
+    "Write `--socket-mode 0660`, say.",
+  );
 }
 
 /** The flags again, for the unit: paths and switches as they were given. */
