@@ -64,5 +64,11 @@ setup_hosts() {
   # Opens the report of a ledger.
   apt_need chromium chromium || return 1
   for version in 5.1 5.2 5.3 5.4; do apt_need "lua$version" "lua$version" || return 1; done
+  # The shells whose completions are tried, what reads the man page, and what checks a JUnit report.
+  apt_need zsh zsh || return 1
+  apt_need fish fish || return 1
+  apt_need mandoc mandoc || return 1
+  apt_need groff groff-base || return 1
+  apt_need xmllint libxml2-utils || return 1
   venv_need "$ROOT/.cache/sky" sky skypilot==0.13.0 fastapi==0.115.12 starlette==0.46.2
 }

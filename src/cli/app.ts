@@ -143,7 +143,10 @@ async function describeError(
   }
   const where =
     command === undefined || !Object.hasOwn(COMMANDS, command) ? "neurarch-gate" : `neurarch-gate ${command}`;
+  // A report for a CI says it too, where one was asked for (`judge --output sarif`).
+  const report = "report" in known && typeof known.report === "string" ? { out: known.report } : {};
   return {
+    ...report,
     err: `${where}: ${ended(message)}${hint === null ? "" : ` ${hint}`}\n`,
     exit: exitOfError(known.code),
   };

@@ -32,6 +32,14 @@ export function readTaskFile(
     numNodes: flags.numNodes,
     environment,
   });
-  if (!file.ok) throw new GateError(file.error.code, `${path}: ${file.error.message}`);
+  if (!file.ok) {
+    const { code, message, line, column } = file.error;
+    throw new GateError(
+      code,
+      `${path}: ${message}`,
+      null,
+      line === null ? null : { line, column: column ?? 1 },
+    );
+  }
   return { text, file: file.value };
 }

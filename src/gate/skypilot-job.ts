@@ -50,6 +50,7 @@ export function skypilotJob(
     workdir: task.workdir,
     notTraining: notTraining(task, requestName),
     notes,
+    where: { candidates: task.places, job: task.place },
   };
 }
 

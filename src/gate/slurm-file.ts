@@ -1,5 +1,5 @@
 import { environmentOptions, environmentVariables } from "../slurm/sbatch-env.ts";
-import { readScript } from "../slurm/script.ts";
+import { readScript, type ScriptComponent } from "../slurm/script.ts";
 import { readScriptText } from "./input.ts";
 import type { Settings } from "./settings.ts";
 import { slurmJob } from "./slurm-job.ts";
@@ -36,8 +36,21 @@ export function textJobs(text: string, reading: ScriptReading, settings: Setting
         env: reading.environment,
         flags: reading.flags,
         notes: offset === 0 ? notes : [],
+        placeOf: (option) => {
+          const [line, column] = [component.lines[option], component.columns[option]];
+          // What the environment sets instead stands nowhere in the script.
+          const own = fromEnvironment[option] === undefined;
+          return line === undefined || column === undefined || !own ? null : { line, column };
+        },
+        begins: { line: firstLine(component) ?? script.neurarch[0]?.line ?? 1, column: 1 },
       },
       settings,
     ),
   );
+}
+
+/** The first line that sets something of a component. */
+function firstLine({ lines }: ScriptComponent): number | null {
+  const all = Object.values(lines);
+  return all.length === 0 ? null : Math.min(...all);
 }

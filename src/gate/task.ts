@@ -1,4 +1,5 @@
 import type { FactsReading, JobFacts } from "../facts/types.ts";
+import type { Place } from "../lib/place.ts";
 import type { Told } from "../render/json.ts";
 import { messagesOf, noteLine, unreadableMessages } from "../render/messages.ts";
 import type { Telling, Words } from "../render/types.ts";
@@ -35,6 +36,16 @@ export interface TaskJob {
   readonly notTraining: string | null;
   /** What was noticed while the job was read, sentences. */
   readonly notes: readonly string[];
+  /** Where its request stands in the file that was read, for reports that point at a line; absent without a file. */
+  readonly where?: JobPlace;
+}
+
+/** The places of a job in its file. */
+export interface JobPlace {
+  /** Of each candidate as it was written, in the request's order; null where it stands nowhere. */
+  readonly candidates: readonly (Place | null)[];
+  /** Of the whole request, or of the job where it makes none. */
+  readonly job: Place | null;
 }
 
 /** What judging one job came to. */

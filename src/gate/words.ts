@@ -23,14 +23,19 @@ const REQUEST_OPTIONS = [
   "ntasks-per-gpu",
 ] as const;
 
-/** The words for a Slurm job: the option it used, and where its batch is written. */
-export function slurmWords(options: SlurmOptions, factsFromEnvironment: boolean): Words {
+/** The option a Slurm job wrote its GPUs in; null where it asks for none. */
+export function requestOption(options: SlurmOptions): string | null {
   const used = REQUEST_OPTIONS.find((name) => {
     const value = optionOf(options, name);
     return value !== null && (name !== "gres" || /gpu|shard|mps/.test(value));
   });
+  return used ?? null;
+}
+
+/** The words for a Slurm job: the option it used, and where its batch is written. */
+export function slurmWords(options: SlurmOptions, factsFromEnvironment: boolean): Words {
   return {
-    requestField: `--${used ?? "gres"}`,
+    requestField: `--${requestOption(options) ?? "gres"}`,
     batchField: factsFromEnvironment ? "`NEURARCH_BATCH`" : "batch= in #NEURARCH",
     namingModel: "Add a line #NEURARCH model=ID at the top of the script.",
   };

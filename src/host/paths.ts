@@ -1,1 +1,1 @@
-export { basename, dirname, isAbsolute, join, resolve } from "node:path";
+export { basename, dirname, isAbsolute, join, relative, resolve } from "node:path";

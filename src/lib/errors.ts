@@ -1,3 +1,5 @@
+import type { Place } from "./place.ts";
+
 /** What went wrong, as a class of outcome: it decides the exit code (see `cli/exit.ts`). */
 export type ErrorCode =
   | "usage" // the command line is wrong
@@ -20,6 +22,8 @@ export class GateError extends Error {
     readonly code: ErrorCode,
     message: string,
     readonly hint: string | null = null,
+    /** Where in the input it stands, for outputs that point at a line. */
+    readonly place: Place | null = null,
   ) {
     super(message);
   }

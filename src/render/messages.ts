@@ -125,6 +125,13 @@ function formMessages(decision: Decision, verdicts: readonly Verdict[], telling:
   return [line(`${subject(told, telling)}, more than ${have}; ${rest}`)];
 }
 
+/** The side notes alone: they are about the job as a whole, not about one of its candidates. */
+export function sideMessages(result: RequestVerdict, request: GpuRequest, telling: Telling): string[] {
+  if (result.decision === "refuse") return [];
+  const forms = formsOf(result.verdicts, request, telling.settings.table);
+  return [...new Set(sideNotes(forms, result, telling))];
+}
+
 /** What an admitted request should also know: the cap that was not checked, spot, plain DDP. */
 function sideNotes(forms: readonly WrittenForm[], result: RequestVerdict, telling: Telling): string[] {
   const notes: string[] = [];

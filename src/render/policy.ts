@@ -1,5 +1,7 @@
 import type { FileProblem, Policy, Ruled, Waiver } from "../policy/types.ts";
 import { stateOf } from "../policy/waiver.ts";
+import type { LocatedFinding } from "./findings.ts";
+import { FILE_RULE } from "./rule-text.ts";
 import { counted, cut, printable } from "./text.ts";
 
 /** A linted policy file. */
@@ -47,18 +49,15 @@ function waiverLine({ rule, owner, expires, reason, scope }: Waiver): string {
   return cut(`${rule} by ${owner} until ${expires}${where}: ${reason}`, 400);
 }
 
-/** `policy check` as commands of a GitHub workflow: they show beside the lines of a pull request. */
-export function githubCheck({ file, problems }: Checked): string {
-  const data = (text: string) => text.replaceAll("%", "%25").replaceAll("\r", "%0D").replaceAll("\n", "%0A");
-  const property = (text: string) => data(text).replaceAll(":", "%3A").replaceAll(",", "%2C");
-  return problems
-    .map((problem) => {
-      const { place, severity, rule } = problem;
-      const at = place === null ? "" : `,line=${place.line},col=${place.column}`;
-      const title = rule === null ? "" : `,title=${property(rule)}`;
-      return `::${severity} file=${property(printable(file))}${at}${title}::${data(sentence(problem))}\n`;
-    })
-    .join("");
+/** `policy check` as findings, for SARIF and for GitHub. */
+export function checkFindings({ problems }: Checked, file: string | null): LocatedFinding[] {
+  return problems.map((problem) => ({
+    level: problem.severity,
+    rule: problem.rule ?? FILE_RULE,
+    message: sentence(problem),
+    file,
+    place: problem.place,
+  }));
 }
 
 /** What `policy check --json` prints. */

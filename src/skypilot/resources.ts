@@ -1,6 +1,6 @@
 import { readAccelerator, type SkypilotCandidate } from "../request/skypilot.ts";
 import { type Complaint, checkCandidate, checkResources } from "./schema.ts";
-import { entryOf, pyText, type YamlEntry, type YamlMap, type YamlValue } from "./value.ts";
+import { entryOf, pyText, type YamlEntry, type YamlMap, type YamlMapValue, type YamlValue } from "./value.ts";
 
 /** One of the resources that a task may run on, after SkyPilot's own merging. */
 export interface TaskCandidate extends SkypilotCandidate {
@@ -14,11 +14,13 @@ export interface TaskCandidate extends SkypilotCandidate {
 /** Where in the text a candidate's accelerators stand, for a rewrite. */
 export interface CandidateOrigin {
   /** The `any_of` or `ordered` list and the entry that this candidate is; null when the task has none. */
-  readonly item: { readonly list: YamlEntry; readonly index: number; readonly map: YamlMap } | null;
+  readonly item: { readonly list: YamlEntry; readonly index: number; readonly map: YamlMapValue } | null;
   /** The `accelerators` (or `gpus`) entry in force, and whether it stands in `item` itself. */
   readonly accelerators: { readonly entry: YamlEntry; readonly own: boolean } | null;
   /** Which of the entry's values: the index in its list or mapping; null when it is a single text. */
   readonly part: number | null;
+  /** Offset of that value's text; of the candidate's own mapping where it names no accelerators. */
+  readonly at: number | null;
 }
 
 export interface ExpandedResources {
@@ -160,14 +162,14 @@ function singles(
   const fromMemory = isTrue(field(fields, "_no_missing_accel_warnings"));
   if (accelerators === null) {
     const candidate = { ...common, accelerator: null, fromMemory };
-    return [{ candidate, origin: { item, accelerators: null, part: null } }];
+    return [{ candidate, origin: { item, accelerators: null, part: null, at: item?.map.at ?? null } }];
   }
   return accelerators.parts.map(({ text, at, part }) => {
     const accelerator = readAccelerator(text);
     if (typeof accelerator === "string") throw new ResourcesError(accelerator, at);
     return {
       candidate: { ...common, accelerator, fromMemory },
-      origin: { item, accelerators: { entry: accelerators.entry, own }, part },
+      origin: { item, accelerators: { entry: accelerators.entry, own }, part, at },
     };
   });
 }

@@ -1,4 +1,5 @@
 import type { Origin } from "../facts/types.ts";
+import type { Place } from "../lib/place.ts";
 import { fail, ok, type Result } from "../lib/result.ts";
 import { shown } from "../lib/shown.ts";
 import { readAccelerator, type SkypilotResources } from "../request/skypilot.ts";
@@ -38,6 +39,10 @@ export interface Task extends SkypilotResources {
   readonly service: boolean;
   /** 1-based line of `accelerators:` (or of `resources:`), for reports that point at a line. */
   readonly line: number | null;
+  /** Where each of `candidates` stands; null for one that is nowhere in the text. */
+  readonly places: readonly (Place | null)[];
+  /** Where the task's request stands, else its first key. */
+  readonly place: Place | null;
 }
 
 export interface TaskFile {
@@ -147,6 +152,7 @@ export function readTask(text: string, map: YamlMap, index: number, flags: EnvFl
   const expanded = expandedOf(text, resources, strict);
   const candidates = expanded.candidates.map(({ candidate }) => candidate);
   const entry = expanded.candidates[0]?.origin.accelerators?.entry ?? resources;
+  const first = entry ?? map.entries[0];
   return {
     index,
     name: textField(map, "name"),
@@ -159,6 +165,11 @@ export function readTask(text: string, map: YamlMap, index: number, flags: EnvFl
     workdir: workdirOf(map),
     service: service || pool,
     line: entry === null ? null : placeOf(text, entry.key.at).line,
+    // Of a request nobody sees the text.
+    places: expanded.candidates.map(({ origin }) =>
+      origin.at === null || !strict ? null : placeOf(text, origin.at),
+    ),
+    place: first === undefined || !strict ? null : placeOf(text, first.key.at),
   };
 }
 

@@ -7,6 +7,8 @@ import { longOption, longOptionNames, type SbatchOption, shortOption } from "./s
 export interface SbatchWord {
   readonly text: string;
   readonly line: number;
+  /** Where it begins, from 1, in the text that was split. */
+  readonly column?: number;
 }
 
 /** An option as set; `value` is `set` for one that takes none, as the filter's options table has it. */
@@ -14,6 +16,8 @@ export interface SetOption {
   readonly option: SbatchOption;
   readonly value: string;
   readonly line: number;
+  /** Of the option's own word. */
+  readonly column: number;
 }
 
 export interface WordProblem {
@@ -37,6 +41,7 @@ export function splitSbatchLine(
   for (;;) {
     while (at < text.length && isBlank(text.charCodeAt(at))) at++;
     if (at >= text.length || SEPARATOR.test(text.slice(at, at + 8))) return { words, problem: null };
+    const column = at + 1;
     let word = "";
     let quote = "";
     let escaped = false;
@@ -64,7 +69,7 @@ export function splitSbatchLine(
       word += char;
       at++;
     }
-    if (word !== "") words.push({ text: word.replaceAll("\r", ""), line });
+    if (word !== "") words.push({ text: word.replaceAll("\r", ""), line, column });
     if (quote !== "") {
       const message = `Line ${line} has no closing ${quote}, which sbatch refuses`;
       return { words, problem: { code: "quote-open", line, message } };
@@ -92,29 +97,31 @@ export function readSbatchWords(words: readonly SbatchWord[]): {
   const set: SetOption[] = [];
   const problems: WordProblem[] = [];
   let next = 0;
-  const take = (option: SbatchOption, spelled: string, attached: string | null, line: number) => {
+  const take = (option: SbatchOption, spelled: string, attached: string | null, word: SbatchWord) => {
+    const { line, column = 1 } = word;
     if (option.takes === "nothing") {
-      if (attached === null) set.push({ option, value: "set", line });
+      if (attached === null) set.push({ option, value: "set", line, column });
       else problems.push(valueProblem(line, `${spelled} takes no value`));
       return;
     }
     if (attached !== null) {
-      set.push({ option, value: attached, line });
+      set.push({ option, value: attached, line, column });
       return;
     }
     if (option.takes === "optional") {
-      set.push({ option, value: option.name === "exclusive" ? "exclusive" : "set", line });
+      set.push({ option, value: option.name === "exclusive" ? "exclusive" : "set", line, column });
       return;
     }
     const value = words[next];
     if (value === undefined) problems.push(valueProblem(line, `${spelled} has no value`));
     else {
       next++;
-      set.push({ option, value: value.text, line });
+      set.push({ option, value: value.text, line, column });
     }
   };
   while (next < words.length) {
-    const { text, line } = words[next++]!;
+    const word = words[next++]!;
+    const { text, line } = word;
     // `--` ends the options: alone it is nothing, and what follows it is reported as no option.
     if (text === "--") continue;
     if (text.startsWith("--")) {
@@ -122,7 +129,7 @@ export function readSbatchWords(words: readonly SbatchWord[]): {
       const name = text.slice(2, equals < 0 ? undefined : equals);
       const option = longOption(name);
       if (option === null) problems.push(unknownProblem(line, name));
-      else take(option, `--${name}`, equals < 0 ? null : text.slice(equals + 1), line);
+      else take(option, `--${name}`, equals < 0 ? null : text.slice(equals + 1), word);
     } else if (text.startsWith("-") && text.length > 1) {
       for (let at = 1; at < text.length; at++) {
         const option = shortOption(text[at]!);
@@ -135,9 +142,9 @@ export function readSbatchWords(words: readonly SbatchWord[]): {
           break;
         }
         const rest = text.slice(at + 1);
-        if (option.takes === "nothing") take(option, `-${text[at]}`, null, line);
+        if (option.takes === "nothing") take(option, `-${text[at]}`, null, word);
         else {
-          take(option, `-${text[at]}`, rest === "" ? null : rest, line);
+          take(option, `-${text[at]}`, rest === "" ? null : rest, word);
           break;
         }
       }

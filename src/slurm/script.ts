@@ -10,6 +10,8 @@ export type { ScriptNote } from "./script-notes.ts";
 export interface ScriptComponent {
   readonly options: Readonly<Record<string, string>>;
   readonly lines: Readonly<Record<string, number>>;
+  /** The columns that their words begin at. */
+  readonly columns: Readonly<Record<string, number>>;
 }
 
 export interface Script {
@@ -70,7 +72,7 @@ function readHeader(text: string, start: number, notes: ScriptNotes): Header {
   const { end, line } = eachComment(text, start, (comment, number) => {
     const sbatch = /^#(?:SBATCH|SLURM)/.exec(comment);
     const ours = neurarchText(comment);
-    if (sbatch !== null) readSbatch(comment.slice(sbatch[0].length), number, components, notes);
+    if (sbatch !== null) readSbatch(comment, sbatch[0].length, number, components, notes);
     else if (ours !== null) neurarch.push({ text: ours, line: number });
     else if (/^#(?:PBS|BSUB)\s/.test(comment)) {
       notes.add(
@@ -83,14 +85,22 @@ function readHeader(text: string, start: number, notes: ScriptNotes): Header {
   return { components, neurarch, end, line };
 }
 
-function readSbatch(text: string, line: number, components: SbatchWord[][], notes: ScriptNotes): void {
+/** `from` is where the options begin, behind `#SBATCH`. */
+function readSbatch(
+  comment: string,
+  from: number,
+  line: number,
+  components: SbatchWord[][],
+  notes: ScriptNotes,
+): void {
+  const text = comment.slice(from);
   if (isSeparator(text)) {
     components.push([]);
     return;
   }
   const { words, problem } = splitSbatchLine(text, line);
   const component = components.at(-1)!;
-  for (const word of words) component.push(word);
+  for (const word of words) component.push({ ...word, column: from + (word.column ?? 1) });
   if (problem !== null) notes.add(problem.code, problem.line, problem.message);
 }
 
@@ -101,9 +111,10 @@ function readComponent(
 ): ScriptComponent {
   const options: Record<string, string> = {};
   const lines: Record<string, number> = {};
+  const columns: Record<string, number> = {};
   const { set, problems } = readSbatchWords(words);
   for (const problem of problems) notes.add(problem.code, problem.line, problem.message);
-  for (const { option, value, line } of set) {
+  for (const { option, value, line, column } of set) {
     const earlier = options[option.name];
     if (earlier !== undefined && earlier !== value) {
       const first = lines[option.name];
@@ -116,15 +127,22 @@ function readComponent(
     }
     options[option.name] = value;
     lines[option.name] = line;
+    columns[option.name] = column;
   }
-  return before === null ? { options, lines } : inherit(before, { options, lines });
+  const own = { options, lines, columns };
+  return before === null ? own : inherit(before, own);
 }
 
 /** What sbatch does not reset between components stays set for the next ones: `--time` does, `--gres` does not. */
 function inherit(before: ScriptComponent, own: ScriptComponent): ScriptComponent {
   const kept = Object.keys(before.options).filter((name) => longOption(name)?.inherited === true);
+  const under = <T>(theirs: Readonly<Record<string, T>>, ours: Readonly<Record<string, T>>) => ({
+    ...Object.fromEntries(kept.map((name) => [name, theirs[name]!])),
+    ...ours,
+  });
   return {
-    options: { ...Object.fromEntries(kept.map((name) => [name, before.options[name]!])), ...own.options },
-    lines: { ...Object.fromEntries(kept.map((name) => [name, before.lines[name]!])), ...own.lines },
+    options: under(before.options, own.options),
+    lines: under(before.lines, own.lines),
+    columns: under(before.columns, own.columns),
   };
 }

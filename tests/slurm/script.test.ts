@@ -129,7 +129,11 @@ describe("scripts that sbatch refuses are read, and the note says so", () => {
     const script = readScript(
       "#!/bin/bash\r\n#SBATCH --gres=gpu:a100:2\r\n\r\n#NEURARCH model=a/b batch=8\r\nsrun x\r\n",
     );
-    expect(script.components[0]).toEqual({ options: { gres: "gpu:a100:2" }, lines: { gres: 2 } });
+    expect(script.components[0]).toEqual({
+      options: { gres: "gpu:a100:2" },
+      lines: { gres: 2 },
+      columns: { gres: 9 },
+    });
     expect(script.neurarch).toEqual([{ text: "model=a/b batch=8", line: 4 }]);
     expect(script.notes.map((note) => note.code)).toEqual(["dos-line-endings"]);
   });

@@ -10,9 +10,10 @@ import { makeSizer, SKYPILOT_DEADLINE_MS } from "../../gate/size.ts";
 import type { TaskJob, TaskOutcome } from "../../gate/task.ts";
 import { environment, terminalColumns, workingDirectory } from "../../host/env.ts";
 import { GateError } from "../../lib/errors.ts";
+import { reportAsked } from "../asked-report.ts";
 import type { Command, CommandOutput, ParsedWords } from "../command.ts";
 import { exitOfDecision } from "../exit.ts";
-import { jobFlags, OUTPUT_FLAGS, pick, SITE_FLAGS } from "../flags.ts";
+import { jobFlags, pick, REPORT_FLAGS, SITE_FLAGS } from "../flags.ts";
 import { version } from "../version.ts";
 
 const JOB_FLAGS = jobFlags({ withModel: true });
@@ -54,7 +55,7 @@ export const command: Command = {
     "fail-open": { type: "boolean", description: "end with 0 when the request could not be judged" },
     "fail-on": { type: "enum", options: ["warn"], description: "end with 10 on a warning" },
     ...SITE_FLAGS,
-    ...OUTPUT_FLAGS,
+    ...REPORT_FLAGS,
   },
   repeatable: ["env", "env-file"],
   strayHint: "Name a task file with --skypilot FILE, a batch script with --slurm FILE.",
@@ -69,6 +70,7 @@ export const command: Command = {
       "neurarch-gate judge --skypilot task.yaml --rewrite > right-sized.yaml",
       "right-size a task, comments kept",
     ],
+    ["neurarch-gate judge --slurm job.sbatch --output github", "annotate the line that asks for the cards"],
   ],
   run,
 };
@@ -102,7 +104,10 @@ async function run(input: ParsedWords): Promise<CommandOutput> {
     recorder?.flush();
   };
   const policyOf = makePolicy(settings, { ...place, file: values.skypilot ?? values.slurm ?? null });
-  const { jobs, rewritten } = await read(input, modes[0]!, settings);
+  const report = await reportAsked(input, { ...place, mode: modes[0]! });
+  const { jobs, rewritten } = await (report === null
+    ? read(input, modes[0]!, settings)
+    : report.reading(() => read(input, modes[0]!, settings)));
   const outcomes = await judgeAll(jobs, settings, size, policyOf);
   // Nothing is stopped here: whoever asked may submit all the same.
   outcomes.forEach((outcome, index) => {
@@ -113,6 +118,7 @@ async function run(input: ParsedWords): Promise<CommandOutput> {
     failOnWarn: values["fail-on"] === "warn",
   });
   if (switches.rewrite === true) return { ...(await rewriting(input, rewritten, outcomes)), exit, after };
+  if (report !== null) return { out: report.of(jobs, outcomes), exit, after };
   if (switches.json === true || values.output === "json") {
     return { out: `${JSON.stringify(fileDocument(outcomes, switches.explain === true))}\n`, exit, after };
   }

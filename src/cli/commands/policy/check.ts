@@ -1,12 +1,13 @@
 import { readInput } from "../../../gate/input.ts";
 import { loadSettings } from "../../../gate/load.ts";
+import { reportedPath } from "../../../gate/located.ts";
 import { MAX_POLICY_BYTES, policyTextOf, readPolicyText } from "../../../gate/policy-file.ts";
 import { findPolicyFile } from "../../../gate/policy-find.ts";
 import { cardIdentity } from "../../../gate/policy-task.ts";
-import { workingDirectory } from "../../../host/env.ts";
+import { environment, workingDirectory } from "../../../host/env.ts";
 import { GateError } from "../../../lib/errors.ts";
 import { lintPolicy } from "../../../policy/lint.ts";
-import { checkDocument, githubCheck, humanCheck } from "../../../render/policy.ts";
+import { checkDocument, checkFindings, humanCheck } from "../../../render/policy.ts";
 import type { Command, CommandOutput, ParsedWords } from "../../command.ts";
 import { SITE_FLAGS } from "../../flags.ts";
 import { version } from "../../version.ts";
@@ -70,9 +71,16 @@ async function run({ values, switches, words }: ParsedWords): Promise<CommandOut
   const exit = problems.some(({ severity }) => severity === "error") ? 4 : 0;
   if (switches.json === true || values.output === "json")
     return { out: `${JSON.stringify(checkDocument(checked))}\n`, exit };
+  const reported = reportedPath(file, { cwd: workingDirectory(), env: environment() });
   if (values.output === "sarif") {
-    const { sarifCheck } = await import("../../../render/policy-sarif.ts");
-    return { out: `${JSON.stringify(sarifCheck(checked, version()))}\n`, exit };
+    const { sarifLog } = await import("../../../render/sarif.ts");
+    const { ruleText } = await import("../../../render/rule-text.ts");
+    const log = sarifLog(checkFindings(checked, reported), { version: version(), textOf: ruleText });
+    return { out: `${JSON.stringify(log)}\n`, exit };
   }
-  return { out: values.output === "github" ? githubCheck(checked) : humanCheck(checked), exit };
+  if (values.output === "github") {
+    const { githubAnnotations } = await import("../../../render/github.ts");
+    return { out: githubAnnotations(checkFindings(checked, reported)), exit };
+  }
+  return { out: humanCheck(checked), exit };
 }
