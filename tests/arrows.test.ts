@@ -106,7 +106,7 @@ describe("the arrows between the stages", () => {
           }
           const to = stageOf(path);
           if (to !== stage && !MAY_IMPORT[stage]?.includes(to)) wrong.push(target);
-        } else if (target.startsWith("node:") || target === "bun") {
+        } else if (target.startsWith("node:") || target === "bun" || target.startsWith("bun:")) {
           if (stage !== "host") wrong.push(target);
         } else if (!PACKAGES[stage]?.includes(target)) {
           wrong.push(target);

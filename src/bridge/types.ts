@@ -185,4 +185,14 @@ export interface JournalRecord {
     readonly class: ResultClass;
     readonly seen: string;
   }[];
+  /** What was asked, so that an attempt can be repeated without its client. */
+  readonly request?: Pick<EvaluationRequest, "arguments" | "artifacts">;
+  /** Names the snapshot in the staging area where it is not the invocation's id. */
+  readonly snapshotKey?: string;
+  /** Attempts that an earlier call used up; the bound on retries counts those since. */
+  readonly attemptsBefore?: number;
+  /** It was the campaign's timeout that cancelled it. */
+  readonly timedOut?: boolean;
+  /** How often the attempt's output was begun anew because the cluster's log had changed. */
+  readonly outputRestarts?: number;
 }

@@ -15,6 +15,17 @@ export const COMMANDS: Readonly<Record<string, () => Promise<{ command: Command 
   "policy check": () => import("./commands/policy/check.ts"),
   "policy explain": () => import("./commands/policy/explain.ts"),
   ledger: () => import("./commands/ledger.ts"),
+  evaluate: () => import("./commands/evaluate.ts"),
+  bridge: () => import("./commands/bridge/index.ts"),
+  "bridge run": () => import("./commands/bridge/run.ts"),
+  "bridge status": () => import("./commands/bridge/status.ts"),
+  "bridge cancel": () => import("./commands/bridge/cancel.ts"),
+  "bridge release": () => import("./commands/bridge/release.ts"),
+  "bridge check": () => import("./commands/bridge/check.ts"),
+  "bridge notes": () => import("./commands/bridge/notes.ts"),
+  "bridge mounts": () => import("./commands/bridge/mounts.ts"),
+  "bridge capabilities": () => import("./commands/bridge/capabilities.ts"),
+  "bridge rewrite": () => import("./commands/bridge/rewrite.ts"),
   "ledger reconcile": () => import("./commands/ledger/reconcile.ts"),
   "ledger send": () => import("./commands/ledger/send.ts"),
   "ledger prune": () => import("./commands/ledger/prune.ts"),
@@ -93,6 +104,7 @@ async function dispatch(name: string | undefined, rest: readonly string[]): Prom
     return { out: await commandHelp(command), exit: 0 };
   }
   const { parseStrict } = await import("./strict.ts");
+  if (command.raw === true) return command.run({ values: {}, lists: {}, switches: {}, words: rest });
   return command.run(parseStrict(rest, command.args, command));
 }
 

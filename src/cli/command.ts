@@ -22,6 +22,8 @@ export interface CommandOutput {
   readonly exit: ExitCode;
   /** The exit code stands even when the answer cannot be written: a submit goes on (`slurm`). */
   readonly always?: boolean;
+  /** Whatever the process has still under way ends with it: nothing of it is needed any more. */
+  readonly ends?: true;
   /** What is left to do once the answer is out; nobody waits for it, and it never fails. */
   readonly after?: () => void;
 }
@@ -35,6 +37,10 @@ export interface Command {
   readonly repeatable?: readonly string[];
   /** What to do about a word that is no flag, where the command takes none. */
   readonly strayHint?: string;
+  /** Flags whose value is the next word even when that looks like a flag. */
+  readonly verbatim?: readonly string[];
+  /** The command reads its words itself, since some are another program's; they come as `words`. */
+  readonly raw?: true;
   /** Flags that may stand without a value (Slurm's `--exclusive`). */
   readonly bare?: readonly string[];
   /** Shown first in the help: a command line and what it does. */

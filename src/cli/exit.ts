@@ -6,7 +6,14 @@ import type { Decision } from "../verdict/types.ts";
  * 0 done or allowed, 1 refused, 2 usage, 3 not judged, 4 an input or settings file cannot be used,
  * 5 a needed source cannot be reached, 10 a warning under `--fail-on warn`, 70 a bug of ours.
  */
-export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 10 | 70;
+export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 10 | 70 | ForeignCode;
+
+/** The exit code of a command that we ran for the user, or 130 where the user interrupted. */
+export type ForeignCode = number & { readonly of: "another program" };
+
+export function foreignCode(code: number): ForeignCode {
+  return code as ForeignCode;
+}
 
 const OF_ERROR: Record<ErrorCode, ExitCode> = {
   usage: 2,

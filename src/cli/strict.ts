@@ -13,7 +13,7 @@ import type { Command, ParsedWords } from "./command.ts";
 export function parseStrict(
   rawWords: readonly string[],
   args: ArgsDef,
-  manners: Pick<Command, "repeatable" | "bare" | "strayHint"> = {},
+  manners: Pick<Command, "repeatable" | "bare" | "strayHint" | "verbatim"> = {},
 ): ParsedWords {
   const values: Record<string, string> = {};
   const lists: Record<string, string[]> = {};
@@ -48,7 +48,9 @@ export function parseStrict(
     }
     if (value === null) {
       const next = rawWords[index + 1];
-      if (next === undefined || (next.startsWith("--") && next.length > 2)) {
+      const flagLike =
+        next?.startsWith("--") === true && next.length > 2 && !manners.verbatim?.includes(name);
+      if (next === undefined || flagLike) {
         throw new GateError("usage", `--${name} needs a value`, hintOf(name, def));
       }
       value = next;

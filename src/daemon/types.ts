@@ -45,9 +45,19 @@ export interface Snapshot {
   readonly leftOut: readonly { readonly path: string; readonly reason: string }[];
 }
 
+/** A file of the daemon's own for a snapshot's root. `mode` = permission bits. */
+export interface ExtraFile {
+  readonly name: string;
+  readonly text: string;
+  readonly mode: number;
+}
+
 export interface Staging {
-  /** Copies the workspace as it is now (or gives the finished snapshot of that id). */
-  snapshot(invocationId: string): Promise<Result<Snapshot, BridgeProblem>>;
+  /**
+   * Copies the workspace as it is now (or gives the finished snapshot of that id). `extra` files are put into its
+   * root afterwards: no part of the digest, and never shared with another snapshot.
+   */
+  snapshot(invocationId: string, extra?: readonly ExtraFile[]): Promise<Result<Snapshot, BridgeProblem>>;
   /** Throws snapshots of acknowledged evaluations away, but for the newest, which the next one is linked to. */
   prune(keep: ReadonlySet<string>): Promise<void>;
 }
@@ -112,6 +122,8 @@ export interface LogsEnd {
   readonly finished: string | null;
   /** Exit code of our marker line, if it came. */
   readonly markerExit: number | null;
+  /** The job's shell said that it was asked to end. */
+  readonly stopped?: boolean;
   /** Code of sky's own `failed with return code list: [n]`. */
   readonly listedExit: number | null;
   /** base64 text of the artifact between our markers; "too-big" when the job said so. */
@@ -122,7 +134,11 @@ export interface LogsEnd {
 
 /** The seven sky calls. Argument vectors only; read-only ones are retried within bounds, mutating ones never. */
 export interface Sky {
-  cluster(name: string): Promise<Result<ClusterView, SkyProblem>>;
+  /**
+   * Refreshed, and with the names of its nodes (two calls); `plain` = one call without a refresh, which names the nodes
+   * and tells what SkyPilot believed at most a minute ago.
+   */
+  cluster(name: string, how?: "plain"): Promise<Result<ClusterView, SkyProblem>>;
   launch(name: string, resources: ResolvedResources, timeoutS: number): Promise<Result<null, SkyProblem>>;
   /** The job id when sky said it; its outcome is found again after the daemon was killed (`pendingExec`). */
   exec(options: ExecOptions): Promise<Result<number | null, SkyProblem>>;

@@ -42,6 +42,11 @@ export function writeError(text: string): void {
   writeAll(2, text);
 }
 
+/** Ends the process with the code that was set, whatever is still under way. */
+export function endNow(): never {
+  process.exit();
+}
+
 /** The one place that sets how the process ends. */
 export function setExitCode(code: number): void {
   process.exitCode = code;

@@ -15,8 +15,8 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 
-/** SHA-256 of a text in hex: a file name that any key fits in. */
-export function digest(text: string): string {
+/** SHA-256 of a text's UTF-8, or of bytes, in hex: a file name that any key fits in. */
+export function digest(text: string | Uint8Array): string {
   return new Bun.CryptoHasher("sha256").update(text).digest("hex");
 }
 

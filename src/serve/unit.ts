@@ -1,3 +1,5 @@
+import { unitWord } from "../lib/systemd.ts";
+
 /**
  * A systemd unit that runs the server as a user of its own, with nothing of the host writable but its run-time and
  * cache folders and the ledger (systemd.exec(5), "Sandboxing").
@@ -13,7 +15,7 @@ After=network-online.target
 Wants=network-online.target
 
 [Service]
-ExecStart=${[executable, "serve", ...words].map(quoted).join(" ")}
+ExecStart=${[executable, "serve", ...words].map(unitWord).join(" ")}
 Restart=on-failure
 LimitNOFILE=65536
 DynamicUser=yes
@@ -22,7 +24,7 @@ CacheDirectory=neurarch
 Environment=HOME=/var/cache/neurarch XDG_CACHE_HOME=/var/cache/neurarch
 NoNewPrivileges=yes
 ProtectSystem=strict
-${ledger === null ? "" : `ReadWritePaths=${quoted(`-${ledger}`)}\n`}ProtectHome=yes
+${ledger === null ? "" : `ReadWritePaths=${unitWord(`-${ledger}`)}\n`}ProtectHome=yes
 PrivateTmp=yes
 PrivateDevices=yes
 ProtectKernelTunables=yes
@@ -37,11 +39,4 @@ SystemCallArchitectures=native
 [Install]
 WantedBy=multi-user.target
 `;
-}
-
-/** A word of an ExecStart line: quoted as systemd.syntax(7) has it, with \`%\` and \`$\` doubled. */
-function quoted(word: string): string {
-  const plain = word.replaceAll("%", "%%").replaceAll("$", "$$$$");
-  if (/^[\w@%+=:,./[\]-]+$/.test(plain)) return plain;
-  return `"${plain.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
 }

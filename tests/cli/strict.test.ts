@@ -11,9 +11,14 @@ const ARGS: ArgsDef = {
   json: { type: "boolean", alias: "j" },
   mode: { type: "enum", options: ["warn", "reject"] },
   exclusive: { type: "string" },
+  "output-flag": { type: "string" },
 };
 const parse = (line: string) =>
-  parseStrict(line === "" ? [] : line.split(" "), ARGS, { repeatable: ["env"], bare: ["exclusive"] });
+  parseStrict(line === "" ? [] : line.split(" "), ARGS, {
+    repeatable: ["env"],
+    bare: ["exclusive"],
+    verbatim: ["output-flag"],
+  });
 
 describe("what is read", () => {
   const rows: readonly (readonly [line: string, expected: Partial<ReturnType<typeof parse>>])[] = [
@@ -32,6 +37,7 @@ describe("what is read", () => {
     ["-- --json", { words: ["--json"], switches: {} }],
     ["-", { words: ["-"] }],
     ["--exclusive --json", { values: { exclusive: "" }, switches: { json: true } }],
+    ["--output-flag --out --json", { values: { "output-flag": "--out" }, switches: { json: true } }],
     ["--exclusive=user", { values: { exclusive: "user" } }],
   ];
   for (const [line, expected] of rows) test(line, () => expect(parse(line)).toMatchObject(expected));

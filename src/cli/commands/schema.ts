@@ -5,13 +5,20 @@ import type { Command, CommandOutput, ParsedWords } from "../command.ts";
 /** Every schema by name; each is loaded only when it is asked for. */
 const SCHEMAS: Readonly<Record<string, () => Promise<unknown>>> = {
   policy: async () => (await import("../../policy/schema.ts")).POLICY_SCHEMA,
+  campaign: async () => (await import("../../bridge/campaign/json-schema.ts")).campaignSchema("campaign"),
+  clusters: async () => (await import("../../bridge/campaign/json-schema.ts")).campaignSchema("clusters"),
+  resources: async () => (await import("../../bridge/campaign/json-schema.ts")).campaignSchema("resources"),
+  run: async () => (await import("../../bridge/campaign/json-schema.ts")).campaignSchema("run"),
 };
 
 export const command: Command = {
   name: "schema",
   description: "Print the JSON Schema of a file that is read, for editors",
   args: { name: { type: "positional", description: `one of ${Object.keys(SCHEMAS).join(", ")}` } },
-  examples: [["neurarch-gate schema policy > policy.schema.json", "of .neurarch.yml"]],
+  examples: [
+    ["neurarch-gate schema policy > policy.schema.json", "of .neurarch.yml"],
+    ["neurarch-gate schema campaign > campaign.schema.json", "of a campaign of the bridge"],
+  ],
   run,
 };
 

@@ -1,0 +1,162 @@
+import { fail, ok, type Result } from "../../lib/result.ts";
+import { withoutAnsi } from "./ansi.ts";
+import { jsonIn } from "./json-output.ts";
+
+export type ClusterState = "INIT" | "UP" | "STOPPED" | "DOWN" | "ABSENT" | "UNKNOWN";
+
+export type JobState =
+  | "INIT"
+  | "PENDING"
+  | "SETTING_UP"
+  | "RUNNING"
+  | "SUCCEEDED"
+  | "FAILED"
+  | "FAILED_SETUP"
+  | "FAILED_DRIVER"
+  | "CANCELLED";
+
+/** One cluster as `sky status --output json NAME` told it. */
+export interface ClusterFound {
+  readonly state: ClusterState;
+  readonly nodeNames: string | null;
+  readonly resources: {
+    readonly nodes: number | null;
+    readonly infra: string | null;
+    readonly accelerators: string | null;
+  } | null;
+  readonly stale: boolean;
+  readonly launchedMs: number | null;
+  readonly notice: string;
+}
+
+export interface QueueFound {
+  readonly jobs: readonly {
+    readonly id: number;
+    readonly name: string;
+    readonly state: JobState;
+    readonly startedMs: number | null;
+  }[];
+  readonly complete: boolean;
+  readonly notice: string;
+}
+
+const CLUSTER_STATES: readonly string[] = ["INIT", "UP", "STOPPED", "DOWN"];
+const JOB_STATES: readonly string[] = [
+  "INIT",
+  "PENDING",
+  "SETTING_UP",
+  "RUNNING",
+  "SUCCEEDED",
+  "FAILED",
+  "FAILED_SETUP",
+  "FAILED_DRIVER",
+  "CANCELLED",
+];
+
+/** Texts by which `status --refresh` says that it could not look, and answers from memory. */
+const NOT_REFRESHED =
+  /Failed to refresh status|Failed to query|\. Retrying\.|Unable to contact slurm controller/;
+
+/** How much older than the question a refreshed record may be: whole seconds, and two clocks. */
+const CLOCKS_MS = 5000;
+
+/**
+ * Reads `status --output json NAME` (a list, or `{clusters: [...]}` as other versions have it). A cluster that is not in
+ * the answer is ABSENT, which after one answer proves nothing. `refreshedMs`: when a status with --refresh was asked;
+ * null = without. A record that is older than that is `stale`: sky leaves the old one without a word when it gets no
+ * lock on the cluster or no answer from Slurm. The error says what was malformed, without quoting it.
+ */
+export function readCluster(
+  stdout: string,
+  name: string,
+  refreshedMs: number | null,
+): Result<ClusterFound, string> {
+  const found = jsonIn(stdout);
+  if (!found.ok) return fail("status printed no JSON");
+  const { value, notice } = found.value;
+  const list = Array.isArray(value) ? value : (value as { clusters?: unknown }).clusters;
+  if (!Array.isArray(list)) return fail("status JSON is not a list of clusters");
+  if (!list.every((each) => isRecord(each) && typeof each.name === "string"))
+    return fail("status JSON has an entry that is no cluster");
+  const record = (list as Record<string, unknown>[]).find((each) => each.name === name);
+  const updated = record?.status_updated_at;
+  const stale =
+    refreshedMs !== null &&
+    (NOT_REFRESHED.test(notice) || (typeof updated === "number" && updated * 1000 < refreshedMs - CLOCKS_MS));
+  if (record === undefined)
+    return ok({ state: "ABSENT", nodeNames: null, resources: null, stale, launchedMs: null, notice });
+  const said = typeof record.status === "string" ? record.status.toUpperCase() : "";
+  const launched = record.launched_at;
+  return ok({
+    state: CLUSTER_STATES.includes(said) ? (said as ClusterState) : "UNKNOWN",
+    nodeNames: namesOf(record.node_names),
+    resources: resourcesOf(record),
+    stale,
+    launchedMs: typeof launched === "number" && launched > 0 ? Math.round(launched * 1000) : null,
+    notice,
+  });
+}
+
+function namesOf(said: unknown): string | null {
+  if (typeof said === "string" && said !== "") return said;
+  return Array.isArray(said) && said.length > 0 ? said.join(",") : null;
+}
+
+function resourcesOf(record: Record<string, unknown>): ClusterFound["resources"] {
+  const cloud = typeof record.cloud === "string" ? record.cloud.toLowerCase() : null;
+  const region = typeof record.region === "string" && record.region !== "" ? record.region : null;
+  return {
+    nodes: typeof record.nodes === "number" && Number.isInteger(record.nodes) ? record.nodes : null,
+    infra: cloud === null ? null : region === null ? cloud : `${cloud}/${region}`,
+    accelerators: acceleratorsOf(record.accelerators),
+  };
+}
+
+/** `A10G:1` from the spelling of 0.13 (the text `{'A10G': 1}`), from a mapping, or from itself. */
+function acceleratorsOf(said: unknown): string | null {
+  if (isRecord(said)) {
+    const [first] = Object.entries(said);
+    return first === undefined ? null : `${first[0]}:${String(first[1])}`;
+  }
+  if (typeof said !== "string" || said === "") return null;
+  const python = /^\{\s*['"]([^'"]+)['"]\s*:\s*([\d.]+)\s*\}$/.exec(said);
+  return python === null ? said : `${python[1]}:${Number(python[2])}`;
+}
+
+/**
+ * Reads `queue NAME --output json`: `{NAME: [...]}`. An answer without the cluster's key is incomplete: sky leaves with
+ * 0 and `{}` alike for a cluster that is gone, dead, or out of reach, and only `notice` tells them apart.
+ */
+export function readQueue(stdout: string, name: string): Result<QueueFound, string> {
+  const found = jsonIn(stdout);
+  if (!found.ok) return fail("queue printed no JSON");
+  const { value, notice } = found.value;
+  if (Array.isArray(value)) return fail("queue JSON is not a mapping of clusters");
+  const rows = (value as Record<string, unknown>)[name];
+  if (rows === undefined) return ok({ jobs: [], complete: false, notice });
+  if (!Array.isArray(rows)) return fail("queue JSON has no list of jobs");
+  const jobs: QueueFound["jobs"][number][] = [];
+  for (const row of rows as unknown[]) {
+    if (!isRecord(row) || typeof row.job_id !== "number" || !Number.isInteger(row.job_id))
+      return fail("queue JSON has a job without a numeric id");
+    const state = typeof row.status === "string" ? row.status.replace(/^JobStatus\./, "").toUpperCase() : "";
+    if (!JOB_STATES.includes(state)) return fail(`job ${row.job_id} has an unknown status`);
+    jobs.push({
+      id: row.job_id,
+      name: typeof row.job_name === "string" ? row.job_name : "",
+      state: state as JobState,
+      startedMs: typeof row.start_at === "number" ? Math.round(row.start_at * 1000) : null,
+    });
+  }
+  return ok({ jobs, complete: true, notice });
+}
+
+/** The id in `Job submitted, ID: 4`, the last one where there are several; null when sky did not say it. */
+export function submittedId(stdout: string): number | null {
+  const found = [...withoutAnsi(stdout).matchAll(/Job submitted, ID: (\d+)/g)].at(-1);
+  return found === undefined ? null : Number(found[1]);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

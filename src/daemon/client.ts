@@ -1,0 +1,229 @@
+import { tokenFileName } from "../bridge/names.ts";
+import type { EvaluationKind } from "../bridge/types.ts";
+import { decodeBase64, FrameReader } from "../bridge/wire/client.ts";
+import { MAX_FRAME_BYTES } from "../bridge/wire/line.ts";
+import { encodeAck, encodeRequest, isArtifactPath, isInvocationId } from "../bridge/wire/request.ts";
+import { connectUnix, type LineSocket } from "../host/socket.ts";
+import { cancelRequestLine } from "./cancel-request.ts";
+
+/** How the client ends, as the public one does. */
+export type ClientExit = 0 | 1 | 2 | 130;
+
+/** What the client needs of the machine it runs on. */
+export interface ClientHost {
+  readonly out: (text: string) => void;
+  readonly err: (text: string) => void;
+  /** Whether whoever read the output went away. */
+  readonly isOutputGone: () => boolean;
+  readonly readToken: (path: string) => string | null;
+  /** Both durable; the reason when they could not be done. */
+  readonly writeFile: (path: string, bytes: Uint8Array) => string | null;
+  readonly removeFile: (path: string) => string | null;
+  readonly makeFolder: (path: string) => string | null;
+  readonly newId: () => string;
+  readonly sha256Text: (text: string) => string;
+  readonly sha256Bytes: (bytes: Uint8Array) => string;
+  /** Calls back at each interrupt of the user; the returned function ends that. */
+  readonly onInterrupt: (react: () => void) => () => void;
+  readonly after: (ms: number, work: () => void) => () => void;
+}
+
+export interface ClientOptions {
+  readonly kind: EvaluationKind;
+  /** Empty, or the benchmark's output flag and path. */
+  readonly arguments: readonly string[];
+  readonly socketPath: string;
+  /** Folder that keeps the id of a request until its result is acknowledged. */
+  readonly callerState: string;
+  readonly timeoutS: number | null;
+}
+
+/** Time that a cancelled evaluation has to end before the client leaves it. */
+const CANCEL_PATIENCE_MS = 60_000;
+
+/** Whether these are arguments that a bridge takes: none, or a benchmark's flag and a framework's path. */
+export function areSupported(kind: EvaluationKind, given: readonly string[]): boolean {
+  if (given.length === 0) return true;
+  return kind === "benchmark" && given.length === 2 && isArtifactPath(given[1]!);
+}
+
+/**
+ * Asks a bridge for one evaluation and relays what it says, with the manners of the public client: the same tokens,
+ * the same artifacts, the same exit codes (0 completed, 1 failed or no bridge, 130 cancelled, 2 anything else).
+ */
+export async function evaluate(options: ClientOptions, host: ClientHost): Promise<ClientExit> {
+  const { kind, socketPath, callerState } = options;
+  const say = (text: string) => host.err(`neurarch-gate evaluate: ${text}\n`);
+  const artifacts = options.arguments.slice(1);
+  const folder = host.makeFolder(callerState);
+  if (folder !== null) {
+    say(`the caller state folder ${callerState} cannot be made: ${folder}`);
+    return 2;
+  }
+  const tokenPath = `${callerState}/${tokenFileName(kind, options.arguments, host.sha256Text)}`;
+  const kept = host.readToken(tokenPath)?.trim() ?? "";
+  const known = isInvocationId(kept);
+  const id = known ? kept : host.newId();
+  if (!known) {
+    const unwritten = host.writeFile(tokenPath, new TextEncoder().encode(id));
+    if (unwritten !== null) {
+      say(`the token ${tokenPath} cannot be written: ${unwritten}`);
+      return 2;
+    }
+  } else say(`going on with evaluation ${id.slice(0, 8)}, whose result an earlier call did not get.`);
+  let socket: LineSocket;
+  try {
+    socket = await connectUnix(socketPath);
+  } catch (error) {
+    say(`no bridge answers on ${socketPath} (${(error as { code?: string }).code ?? error}).`);
+    return 1;
+  }
+  const request = encodeRequest({ kind, invocationId: id, arguments: options.arguments, artifacts });
+  const control = watchUser(options, id, socket, host, say);
+  try {
+    await socket.send(new TextEncoder().encode(request), null);
+    return await relay(socket, { id, artifacts, tokenPath }, host, say, control);
+  } finally {
+    control.end();
+    socket.destroy();
+  }
+}
+
+interface Control {
+  /** The user left; the evaluation goes on. */
+  readonly detached: () => boolean;
+  readonly end: () => void;
+}
+
+/** First interrupt or timeout: the evaluation is cancelled and its end waited for. Second: the client leaves. */
+function watchUser(
+  options: ClientOptions,
+  id: string,
+  socket: LineSocket,
+  host: ClientHost,
+  say: (text: string) => void,
+): Control {
+  let cancelled = false;
+  let detached = false;
+  const stops: (() => void)[] = [];
+  const leave = (why: string) => {
+    detached = true;
+    say(`${why} The next call gets its result.`);
+    socket.destroy();
+  };
+  const cancel = (why: string) => {
+    cancelled = true;
+    say(`${why}; cancelling the evaluation. Interrupt once more to leave it alone.`);
+    void cancelRemotely(options.socketPath, id, say);
+    stops.push(
+      host.after(CANCEL_PATIENCE_MS, () =>
+        leave(`The evaluation did not end within ${CANCEL_PATIENCE_MS / 1000} s of being cancelled.`),
+      ),
+    );
+  };
+  stops.push(
+    host.onInterrupt(() => {
+      if (!cancelled) cancel("Interrupted");
+      else if (!detached) leave("Left the evaluation, which goes on until it is cancelled.");
+    }),
+  );
+  const { timeoutS } = options;
+  if (timeoutS !== null) {
+    stops.push(
+      host.after(timeoutS * 1000, () => {
+        if (!cancelled) cancel(`The timeout of ${timeoutS} s is over`);
+      }),
+    );
+  }
+  return {
+    detached: () => detached,
+    end: () => {
+      for (const stop of stops) stop();
+    },
+  };
+}
+
+async function cancelRemotely(socketPath: string, id: string, say: (text: string) => void): Promise<void> {
+  try {
+    const socket = await connectUnix(socketPath);
+    await socket.send(new TextEncoder().encode(cancelRequestLine(id)), 5000);
+    await socket.readLine(MAX_FRAME_BYTES, 30_000);
+    socket.destroy();
+  } catch (error) {
+    say(`the cancellation did not reach the bridge (${(error as { code?: string }).code ?? error})`);
+  }
+}
+
+/** Relays frames until the result; what ends it otherwise is exit 2, and the token stays. */
+async function relay(
+  socket: LineSocket,
+  { id, artifacts, tokenPath }: { id: string; artifacts: readonly string[]; tokenPath: string },
+  host: ClientHost,
+  say: (text: string) => void,
+  control: Control,
+): Promise<ClientExit> {
+  const reader = new FrameReader({ invocationId: id, artifacts }, host.sha256Bytes);
+  let exit: ClientExit | null = null;
+  for (;;) {
+    const line = await socket.readLine(MAX_FRAME_BYTES, null);
+    if (control.detached()) return 130;
+    if (line.kind !== "line") {
+      say(
+        line.kind === "closed"
+          ? "the bridge closed without a result; the next call goes on with this evaluation."
+          : "the bridge returned an invalid frame.",
+      );
+      return 2;
+    }
+    const read = reader.read(line.bytes);
+    if (!read.ok) {
+      say(`${read.error}.`);
+      return 2;
+    }
+    const frame = read.value;
+    if (exit !== null && frame.type !== "acked") {
+      say("the bridge returned an invalid acknowledgement.");
+      return 2;
+    }
+    switch (frame.type) {
+      case "stdout":
+        host.out(frame.data);
+        if (host.isOutputGone()) {
+          say("nobody reads the output any more; the next call goes on with this evaluation.");
+          return 2;
+        }
+        break;
+      case "stderr":
+        host.err(frame.data);
+        break;
+      case "artifact": {
+        const { path, dataBase64 } = frame.artifact;
+        const unwritten = host.writeFile(path, decodeBase64(dataBase64)!);
+        if (unwritten !== null) {
+          say(`the result file ${path} cannot be written: ${unwritten}.`);
+          return 2;
+        }
+        break;
+      }
+      case "result":
+        exit = EXITS[frame.status];
+        await socket.send(new TextEncoder().encode(encodeAck(id)), null);
+        break;
+      case "acked": {
+        if (exit === null) {
+          say("the bridge acknowledged what it was not asked.");
+          return 2;
+        }
+        const kept = host.removeFile(tokenPath);
+        if (kept === null) return exit;
+        say(`the token ${tokenPath} cannot be removed: ${kept}.`);
+        return 2;
+      }
+      case "error":
+        say(`the bridge refused: ${frame.error}${frame.message === "" ? "" : `: ${frame.message}`}`);
+        return 2;
+    }
+  }
+}
+
+const EXITS = { COMPLETED: 0, APPLICATION_FAILED: 1, CANCELLED: 130 } as const;

@@ -1,0 +1,60 @@
+import { join } from "../host/paths.ts";
+import { readPrivateFile } from "../host/private-files.ts";
+import { releaseCluster } from "./allocation.ts";
+import type { DaemonStatus } from "./operator.ts";
+import { skyOf } from "./sky-host.ts";
+
+/** What a daemon writes down for those who come after it was killed. */
+export interface Left {
+  readonly pid: number;
+  readonly runId: string;
+  readonly workspaceId: string;
+  readonly profile: string;
+  readonly socket: string;
+  readonly clusterName: string;
+  readonly sky: string;
+}
+
+/** What the last daemon of a state folder left; null where none did, or it ended in order. */
+export function readLeft(stateDir: string): Left | null {
+  const text = readPrivateFile(join(stateDir, "daemon.json"), 65_536);
+  if (text === null) return null;
+  try {
+    const left = JSON.parse(text) as Left;
+    return typeof left.clusterName === "string" && typeof left.sky === "string" ? left : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The status of a daemon that is gone: what it was. */
+export function leftStatus(stateDir: string): DaemonStatus | null {
+  const left = readLeft(stateDir);
+  if (left === null) return null;
+  const { pid, runId, workspaceId, profile, clusterName, socket } = left;
+  return {
+    pid,
+    program: "",
+    state: "gone",
+    runId,
+    workspaceId,
+    profile,
+    clusterName,
+    socket,
+    evaluations: [],
+  };
+}
+
+/** Gives back what a killed daemon left; a sentence, or null where there is nothing. Throws `GateError`. */
+export async function releaseLeft(
+  stateDir: string,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<string | null> {
+  const left = readLeft(stateDir);
+  if (left === null) return null;
+  const sky = skyOf(left.sky, stateDir, env, []);
+  const released = await releaseCluster(sky, left.clusterName);
+  if (!released.ok)
+    return `The allocation ${left.clusterName} could not be released: ${released.error.message}`;
+  return `The allocation ${left.clusterName} is released.`;
+}

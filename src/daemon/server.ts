@@ -1,0 +1,153 @@
+import type { JournalRecord } from "../bridge/types.ts";
+import { type LineSocket, listenUnix } from "../host/socket.ts";
+import { Candidates } from "./candidates.ts";
+import { type Desk, serveConnection } from "./connection.ts";
+import { type Context, saved } from "./context.ts";
+import { Client } from "./delivery.ts";
+import { Evaluation } from "./evaluation.ts";
+import { Evaluations } from "./evaluations.ts";
+import { type DaemonStatus, serveOperator, statusOf } from "./operator.ts";
+import type { BridgeProblem } from "./types.ts";
+
+/** A daemon that listens. Evaluations begin with `open`. */
+export interface RunningDaemon {
+  /** Makes the allocation ready and begins to work; the problem that keeps it from that, or null. */
+  open(): Promise<BridgeProblem | null>;
+  /** Ends everything in order, once; later calls wait for the first. */
+  close(reason: string): Promise<void>;
+  /** Do not wait for clients any more. */
+  hurry(): void;
+  readonly status: () => DaemonStatus;
+}
+
+export interface ServerOptions {
+  readonly context: Context;
+  readonly operatorSocket: string;
+  readonly pid: number;
+  readonly version: string;
+  /** Aborts `context.closing`. */
+  readonly beginClosing: () => void;
+}
+
+/** Binds both sockets, whose places are prepared, and answers on them. Throws what the system says. */
+export function startDaemon(options: ServerOptions): RunningDaemon {
+  const { context } = options;
+  const { campaign, limits } = context;
+  const evaluations = new Evaluations();
+  const candidates = new Candidates(context);
+  const handlers = new Set<Promise<void>>();
+  let state: DaemonStatus["state"] = "starting";
+  let closed: Promise<void> | null = null;
+  let hurry: () => void = () => {};
+  const hurried = new Promise<void>((done) => {
+    hurry = done;
+  });
+  const desk: Desk = {
+    context,
+    evaluations,
+    candidates,
+    served: new Map(),
+    refusal: () => (state === "closing" ? "the bridge is closing" : null),
+  };
+  const status = () => statusReply(options, state);
+
+  const track = (work: Promise<void>) => {
+    handlers.add(work);
+    void work.finally(() => handlers.delete(work));
+  };
+  const onClient = (socket: LineSocket) => {
+    if (handlers.size < limits.connections) return track(serveConnection(desk, socket));
+    const client = new Client(socket, campaign.errorFrames, limits.requestMs);
+    void client
+      .refuse("RuntimeError", `${limits.connections} clients are connected already`)
+      .finally(() => socket.end());
+  };
+  const onOperator = (socket: LineSocket) => void serveOperator({ context, evaluations, status }, socket);
+
+  const clients = listenUnix(campaign.socketPath, onClient);
+  let operators: { stop(): void };
+  try {
+    operators = listenUnix(options.operatorSocket, onOperator);
+  } catch (error) {
+    clients.stop();
+    throw error;
+  }
+
+  const end = async (reason: string) => {
+    state = "closing";
+    context.log(`closing: ${reason}`);
+    clients.stop();
+    options.beginClosing();
+    evaluations.dismiss("the bridge is closing");
+    const { running } = evaluations;
+    if (running !== null && running.outcome === null) await running.stop("cancel");
+    running?.wake();
+    const patience = Promise.race([context.sleep(limits.closeMs), hurried]);
+    await Promise.race([evaluations.idle().then(() => Promise.all([...handlers])), patience]);
+    if (campaign.keep) context.log(`the allocation ${context.clusterName} is kept`);
+    else {
+      const released = await context.allocations.release();
+      if (!released.ok) {
+        context.log(
+          `the allocation ${context.clusterName} could not be released: ${released.error.message}; its wall time ends it`,
+        );
+      }
+    }
+    operators.stop();
+    await context.journal.close();
+    state = "gone";
+    context.log("closed");
+  };
+
+  return {
+    status,
+    hurry: () => hurry(),
+    open: async () => {
+      for (const record of unfinished(context)) evaluations.add(await resumed(context, record));
+      const ready = await context.allocations.ensure((text) => context.log(text));
+      if (!ready.ok) return ready.error;
+      if (state === "starting") state = "serving";
+      evaluations.open();
+      void candidates.prune();
+      return null;
+    },
+    close: (reason) => {
+      closed ??= end(reason);
+      return closed;
+    },
+  };
+}
+
+/** Jobs that an earlier daemon left under way are followed to their end, whether their client comes back or not. */
+function unfinished(context: Context): readonly JournalRecord[] {
+  const phases = ["SUBMITTING", "SUBMITTED", "RUNNING"];
+  return context.journal.all().filter(({ phase }) => phases.includes(phase));
+}
+
+async function resumed(context: Context, record: JournalRecord): Promise<Evaluation> {
+  const { kind, invocationId, request } = record;
+  context.log(`${kind} ${invocationId.slice(0, 8)}: going on from ${record.phase}`);
+  const evaluation = new Evaluation(context, await saved(context, record), {
+    kind,
+    invocationId,
+    arguments: request?.arguments ?? [],
+    artifacts: request?.artifacts ?? [],
+  });
+  evaluation.isResumed = true;
+  return evaluation;
+}
+
+function statusReply({ context, pid, version }: ServerOptions, state: DaemonStatus["state"]): DaemonStatus {
+  const { campaign, clusterName, journal } = context;
+  return {
+    pid,
+    program: version,
+    state,
+    runId: campaign.runId,
+    workspaceId: campaign.workspaceId,
+    profile: campaign.profile.name,
+    clusterName,
+    socket: campaign.socketPath,
+    evaluations: journal.all().map(statusOf),
+  };
+}
