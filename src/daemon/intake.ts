@@ -1,5 +1,9 @@
+import { collectNow } from "../host/heap.ts";
 import type { Context } from "./context.ts";
 import type { Spool } from "./types.ts";
+
+/** Output after which memory is given back: pieces of it are in several forms at a time. */
+const COLLECT_BYTES = 8_388_608;
 
 /**
  * Takes in a log that is read from its start each time: what the spool has already is compared, what is new is
@@ -11,6 +15,7 @@ export class Intake {
   /** Why the disk refused; null = it has not. */
   failure: string | null = null;
   #seen = 0;
+  #sinceCollected = 0;
   #durable: number;
   readonly #before: number;
   #committing: Promise<void> | null = null;
@@ -40,6 +45,11 @@ export class Intake {
     if (known === chunk.length) return;
     const fresh = chunk.subarray(known);
     this.spool.append(fresh);
+    this.#sinceCollected += fresh.length;
+    if (this.#sinceCollected > COLLECT_BYTES) {
+      this.#sinceCollected = 0;
+      collectNow();
+    }
     this.#seen += fresh.length;
     this.#committing ??= this.#commit();
     if (this.spool.bytes - this.#durable > this.context.limits.unsyncedBytes) await this.#committing;

@@ -41,5 +41,5 @@ export const LIMITS: Limits = {
   secondLookMs: 2000,
   cancelMs: 30_000,
   closeMs: 10_000,
-  unsyncedBytes: 8_388_608,
+  unsyncedBytes: 4_194_304,
 };
