@@ -1,9 +1,10 @@
 import { allocationSeconds } from "../bridge/campaign/allocation-time.ts";
+import type { ClusterFound } from "../bridge/evidence/views.ts";
 import type { Allocation, Campaign } from "../bridge/types.ts";
 import { fail, ok, type Result } from "../lib/result.ts";
 import type { Allocations } from "./context.ts";
 import type { Limits } from "./limits.ts";
-import type { ClusterView, Sky, SkyProblem } from "./types.ts";
+import type { Sky, SkyProblem } from "./types.ts";
 
 export interface AllocationOptions {
   readonly campaign: Campaign;
@@ -47,7 +48,7 @@ export function makeAllocations(options: AllocationOptions): Allocations {
     }
     return released;
   };
-  const seen = async (): Promise<Result<ClusterView, SkyProblem>> => {
+  const seen = async (): Promise<Result<ClusterFound, SkyProblem>> => {
     for (let tries = 1; ; tries++) {
       const view = await sky.cluster(clusterName);
       if (view.ok && view.value.state !== "ABSENT") isTouched = true;
@@ -64,7 +65,7 @@ export function makeAllocations(options: AllocationOptions): Allocations {
     }
   };
   /** Why an allocation that is up has to be made anew first; null = it can be used. */
-  const staleness = ({ launchedMs }: ClusterView): string | null => {
+  const staleness = ({ launchedMs }: ClusterFound): string | null => {
     if (isDistrusted) return "its last job was lost with it";
     if (launchedMs === null || resources.allocationTime === null || options.isBusy?.() === true) return null;
     const wholeS = allocationSeconds(resources.allocationTime);
@@ -192,7 +193,7 @@ export async function releaseCluster(sky: Sky, clusterName: string): Promise<Res
 }
 
 /** What of an existing cluster is not what the campaign needs; null where all that sky says fits. */
-function incompatibility(campaign: Campaign, clusterName: string, view: ClusterView): SkyProblem | null {
+function incompatibility(campaign: Campaign, clusterName: string, view: ClusterFound): SkyProblem | null {
   const { resources } = campaign;
   const has = view.resources;
   if (has === null) return null;

@@ -2,20 +2,12 @@ import { readRecord } from "../bridge/journal/record.ts";
 import { MOST_FORGOTTEN, superfluous } from "../bridge/journal/retention.ts";
 import type { JournalRecord } from "../bridge/types.ts";
 import { sha256 } from "../host/copy.ts";
-import {
-  type DurableFile,
-  namesIn,
-  openDurable,
-  privateFolder,
-  removeFile,
-  replaceDurably,
-  sizeOf,
-  syncFolder,
-} from "../host/durable.ts";
+import { type DurableFile, openDurable, privateFolder, replaceDurably, syncFolder } from "../host/durable.ts";
 import { lockFolder } from "../host/lock.ts";
 import { GateError } from "../lib/errors.ts";
 import { allLines, forgetLine, headLine, openJournalFile, putLine } from "./journal-file.ts";
 import { type CommittedSpool, openSpool } from "./spool.ts";
+import { pruneSpools } from "./spool-prune.ts";
 import type { Journal } from "./types.ts";
 
 /** A journal on disk, and what its opening found. */
@@ -29,8 +21,6 @@ export interface JournalOnDisk extends Journal {
 /** A file with this much and several times what counts is written anew. */
 const COMPACT_BYTES = 4_000_000;
 const COMPACT_FACTOR = 3;
-/** Output of acknowledged evaluations that is kept to be looked at. */
-const MOST_SPOOL_BYTES = 256_000_000;
 
 /**
  * Opens the durable memory in a folder of our own (made 0700): `journal`, `spool/`, and the lock that keeps a second
@@ -95,7 +85,7 @@ class DiskJournal implements JournalOnDisk {
       const damaged = this.notices.length > 0;
       if (this.#file.size === 0) this.#pending = [headLine()];
       else if (over || damaged || this.#file.size > this.#liveBytes + 65_536) this.#rewrite = true;
-      this.#pruneSpools();
+      pruneSpools(this.#spoolFolder, this.#records, new Set(this.#spools.keys()));
       await this.#commitOnce();
     } catch (error) {
       this.#file.close();
@@ -236,7 +226,7 @@ class DiskJournal implements JournalOnDisk {
     this.#file = openDurable(this.#path);
     old.close();
     this.#rewrite = false;
-    this.#pruneSpools();
+    pruneSpools(this.#spoolFolder, this.#records, new Set(this.#spools.keys()));
   }
 
   /** Lets go of what was acknowledged long ago, but for its ids. */
@@ -254,25 +244,6 @@ class DiskJournal implements JournalOnDisk {
     }
     this.#pending.push(forgetLine(over));
     return true;
-  }
-
-  /** Removes the output of evaluations that are forgotten, and the oldest acknowledged beyond what is kept. */
-  #pruneSpools(): void {
-    const open = new Set(this.#spools.keys());
-    let bytes = 0;
-    const byAge = new Map([...this.#records.keys()].reverse().map((id, index) => [id, index]));
-    const files = namesIn(this.#spoolFolder).filter((name) => !name.endsWith(".delivered"));
-    const rank = (name: string) => byAge.get(name.slice(0, 32)) ?? Number.POSITIVE_INFINITY;
-    for (const name of files.sort((a, b) => rank(a) - rank(b))) {
-      const path = `${this.#spoolFolder}/${name}`;
-      if (open.has(path)) continue;
-      const record = this.#records.get(name.slice(0, 32));
-      if (record !== undefined && record.phase !== "ACKNOWLEDGED") continue;
-      bytes += sizeOf(path);
-      if (record !== undefined && bytes <= MOST_SPOOL_BYTES) continue;
-      removeFile(path);
-      removeFile(`${path}.delivered`);
-    }
   }
 }
 

@@ -1,4 +1,4 @@
-import { readCluster, readQueue, submittedId } from "../bridge/evidence/views.ts";
+import { type ClusterFound, readCluster, readQueue, submittedId } from "../bridge/evidence/views.ts";
 import { taskDocument } from "../bridge/task-document.ts";
 import { captureChild } from "../host/child-stream.ts";
 import { nowMs } from "../host/clock.ts";
@@ -16,7 +16,7 @@ import { randomHex } from "../host/random.ts";
 import { fail, ok, type Result } from "../lib/result.ts";
 import { followLogs, type StreamRedactor } from "./sky-logs.ts";
 import { type CallEnded, endedOf, problemOf } from "./sky-problem.ts";
-import type { ClusterView, Sky, SkyProblem } from "./types.ts";
+import type { Sky, SkyProblem } from "./types.ts";
 
 /** How long the calls may take, milliseconds. Reading calls are tried again after a timeout, each time longer. */
 export interface SkyTimes {
@@ -137,7 +137,7 @@ export function makeSky(options: SkyOptions): Sky {
   };
 
   return {
-    cluster: async (name, how): Promise<Result<ClusterView, SkyProblem>> => {
+    cluster: async (name, how): Promise<Result<ClusterFound, SkyProblem>> => {
       if (how === "plain") {
         const quick = await read(["status", "--output", "json", name]);
         if (!quick.ok) return quick;

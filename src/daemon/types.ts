@@ -1,4 +1,5 @@
 /** What the daemon's parts are to each other: they are made side by side and joined in `evaluation.ts`. */
+import type { ClusterFound, QueueFound } from "../bridge/evidence/views.ts";
 import type { EvaluationKind, JournalRecord, ResolvedResources } from "../bridge/types.ts";
 import type { Result } from "../lib/result.ts";
 
@@ -62,48 +63,6 @@ export interface Staging {
   prune(keep: ReadonlySet<string>): Promise<void>;
 }
 
-export type ClusterState = "INIT" | "UP" | "STOPPED" | "DOWN" | "ABSENT" | "UNKNOWN";
-
-export interface ClusterView {
-  readonly state: ClusterState;
-  /** `job<slurm id>-<node>`, from a status without refresh; null when sky did not say. */
-  readonly nodeNames: string | null;
-  /** What sky recorded of its resources, for the compatibility check; null = not said. */
-  readonly resources: {
-    readonly nodes: number | null;
-    readonly infra: string | null;
-    readonly accelerators: string | null;
-  } | null;
-  /** sky could not reach the cluster and answered from memory. */
-  readonly stale: boolean;
-  readonly launchedMs: number | null;
-  /** Text around the JSON, for the evidence table. */
-  readonly notice: string;
-}
-
-export type JobState =
-  | "INIT"
-  | "PENDING"
-  | "SETTING_UP"
-  | "RUNNING"
-  | "SUCCEEDED"
-  | "FAILED"
-  | "FAILED_SETUP"
-  | "FAILED_DRIVER"
-  | "CANCELLED";
-
-export interface QueueView {
-  readonly jobs: readonly {
-    readonly id: number;
-    readonly name: string;
-    readonly state: JobState;
-    readonly startedMs: number | null;
-  }[];
-  /** An answer without the cluster's key is no proof of anything; `notice` holds what sky said before it. */
-  readonly complete: boolean;
-  readonly notice: string;
-}
-
 /** Why a sky call gave nothing to go on. `transport`: look again later, never relaunch on it alone. */
 export interface SkyProblem extends BridgeProblem {
   readonly kind:
@@ -138,13 +97,13 @@ export interface Sky {
    * Refreshed, and with the names of its nodes (two calls); `plain` = one call without a refresh, which names the nodes
    * and tells what SkyPilot believed at most a minute ago.
    */
-  cluster(name: string, how?: "plain"): Promise<Result<ClusterView, SkyProblem>>;
+  cluster(name: string, how?: "plain"): Promise<Result<ClusterFound, SkyProblem>>;
   launch(name: string, resources: ResolvedResources, timeoutS: number): Promise<Result<null, SkyProblem>>;
   /** The job id when sky said it; its outcome is found again after the daemon was killed (`pendingExec`). */
   exec(options: ExecOptions): Promise<Result<number | null, SkyProblem>>;
   /** What became of an exec that a killed daemon had started: null when there is no trace of one. */
   pendingExec(jobName: string): Promise<Result<number | null, SkyProblem> | null>;
-  queue(name: string): Promise<Result<QueueView, SkyProblem>>;
+  queue(name: string): Promise<Result<QueueFound, SkyProblem>>;
   /** Follows a job's log from its start. `onOutput` gets the program's own bytes, undecorated and without markers. */
   logs(options: LogsOptions): Promise<LogsEnd>;
   cancel(name: string, jobId: number | "all"): Promise<Result<null, SkyProblem>>;

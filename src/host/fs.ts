@@ -6,6 +6,7 @@ import {
   lstatSync,
   openSync,
   readdirSync,
+  readFileSync,
   readSync,
   realpathSync,
   statfsSync,
@@ -196,6 +197,15 @@ export function freeBytes(path: string): { readonly bytes: number; readonly read
 export function realPath(path: string): string | null {
   try {
     return realpathSync(path);
+  } catch {
+    return null;
+  }
+}
+
+/** A small file's text; null where it is missing or cannot be read. */
+export function smallText(path: string): string | null {
+  try {
+    return readFileSync(path, "utf8").slice(0, 4096);
   } catch {
     return null;
   }

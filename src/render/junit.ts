@@ -1,4 +1,5 @@
 import type { CandidateFinding, LocatedFinding } from "./findings.ts";
+import { escapedMarkup } from "./markup.ts";
 import { printable } from "./text.ts";
 
 /** One case of a report: a candidate of a job, or the file that could not be read. */
@@ -75,11 +76,5 @@ function attributes(values: Readonly<Record<string, string>>): string {
 
 /** A text in XML 1.0: what it has no characters for is gone, whatever it is escaped as. */
 function escaped(text: string): string {
-  return text
-    .split("\n")
-    .map((line) => printable(line).replace(/[\ufffe\uffff]/g, ""))
-    .join("\n")
-    .replaceAll("&", "&amp;")
-    .replaceAll("<", "&lt;")
-    .replaceAll(">", "&gt;");
+  return escapedMarkup(text.split("\n").map(printable).join("\n"));
 }

@@ -1,4 +1,5 @@
 import type { Group } from "../ledger/totals.ts";
+import { escapedMarkup } from "./markup.ts";
 import { cut, dollars, oneDecimal, printable } from "./text.ts";
 
 /** Days of a chart: the last ones. */
@@ -17,13 +18,7 @@ const BAR_WIDTH = 340;
 
 /** As the content of an element or of a quoted attribute; what steers a terminal or a reader's eye goes. */
 export function escaped(words: string): string {
-  return printable(words)
-    .replace(/[\ufffe\uffff]/g, "")
-    .replaceAll("&", "&amp;")
-    .replaceAll("<", "&lt;")
-    .replaceAll(">", "&gt;")
-    .replaceAll('"', "&quot;")
-    .replaceAll("'", "&#39;");
+  return escapedMarkup(printable(words)).replaceAll('"', "&quot;").replaceAll("'", "&#39;");
 }
 
 /** The parts of a column, from the bottom up: class of the style sheet, words of the legend, share of a group. */

@@ -1,3 +1,4 @@
+import { escapedMarkup } from "./markup.ts";
 import { BATCH_AXIS, GB_AXIS, type Plot, tickText } from "./plot.ts";
 import { cut, wrap } from "./text.ts";
 
@@ -51,8 +52,8 @@ export function plotSvg(plot: Plot): string {
   const labels = spread(levels);
   const lines = [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img" aria-labelledby="plot-title plot-desc">`,
-    `<title id="plot-title">${escaped(plot.title)}</title>`,
-    `<desc id="plot-desc">${escaped([plot.legend, `Marked: ${plot.told}.`, ...plot.notes].join(" "))}</desc>`,
+    `<title id="plot-title">${escapedMarkup(plot.title)}</title>`,
+    `<desc id="plot-desc">${escapedMarkup([plot.legend, `Marked: ${plot.told}.`, ...plot.notes].join(" "))}</desc>`,
     `<style>${STYLE}</style>`,
     `<rect class="back" width="${WIDTH}" height="${height}"/>`,
     text(cut(plot.title, 90), { x: 20, y: 30, className: "title" }),
@@ -136,9 +137,9 @@ interface Placed {
 }
 
 function text(words: string, { x, y, className, anchor, hint }: Placed): string {
-  const more = hint === undefined || hint === words ? "" : `<title>${escaped(hint)}</title>`;
+  const more = hint === undefined || hint === words ? "" : `<title>${escapedMarkup(hint)}</title>`;
   const at = anchor === undefined || anchor === "start" ? "" : ` text-anchor="${anchor}"`;
-  return `<text class="${className}" x="${x}" y="${y}"${at}>${escaped(words)}${more}</text>`;
+  return `<text class="${className}" x="${x}" y="${y}"${at}>${escapedMarkup(words)}${more}</text>`;
 }
 
 function line(
@@ -151,13 +152,4 @@ function line(
 
 function round(pixels: number): number {
   return Math.round(pixels * 10) / 10;
-}
-
-/** As the content of an element. Two code points that no XML document may hold go too. */
-function escaped(words: string): string {
-  return words
-    .replace(/[\ufffe\uffff]/g, "")
-    .replaceAll("&", "&amp;")
-    .replaceAll("<", "&lt;")
-    .replaceAll(">", "&gt;");
 }

@@ -18,6 +18,7 @@ import { readLine } from "../../src/ledger/read.ts";
 import type { Entry } from "../../src/ledger/types.ts";
 import { BINARY, run, shown } from "../acceptance/run.ts";
 import { serve } from "../serve/server.ts";
+import { verdictEntry } from "./entries.ts";
 
 const ROOT_USER = process.getuid?.() === 0;
 const NOBODY = 65534;
@@ -406,51 +407,21 @@ describe.skipIf(!CI && !ROOT_USER)("a ledger that cannot be written", () => {
 });
 
 describe("the report", () => {
-  const entry = (more: Partial<Entry>): Entry => ({
-    v: 1,
-    time: "2026-11-29T10:00:00.000Z",
-    adapter: "slurm",
-    user: "ada",
-    host: "login1",
-    cluster: "grid",
-    model: "Qwen/Qwen3-8B",
-    structure: "e869482343279878",
-    request: "a10g:1",
-    card: "A10G",
-    count: 1,
-    nodes: 1,
-    tasks: 1,
-    candidates: 1,
-    requestGb: 24,
-    needGb: 339.4,
-    decision: "refuse",
-    stopped: true,
-    rule: "admission/request-does-not-fit",
-    reason: "too-small",
-    fit: "under",
-    waiver: null,
-    usd: 1100,
-    overUsd: null,
-    gpuHours: 1000,
-    source: "builtin",
-    version: "0.1.0",
-    ...more,
-  });
   let folder = "";
   beforeAll(() => {
     folder = place();
     const put = (name: string, ...lines: string[]) => writeFileSync(join(folder, name), lines.join(""));
     put(
       "ada@login1.jsonl",
-      lineOf(entry({ time: "2026-11-30T12:00:00.000Z", usd: null, gpuHours: null })),
-      lineOf(entry({ decision: "warn", stopped: false, waiver: "bo" })),
-      lineOf(entry({})).slice(0, 80),
+      lineOf(verdictEntry({ time: "2026-11-30T12:00:00.000Z", usd: null, gpuHours: null })),
+      lineOf(verdictEntry({ decision: "warn", stopped: false, waiver: "bo" })),
+      lineOf(verdictEntry()).slice(0, 80),
     );
-    put("ada@login1.jsonl.1", lineOf(entry({ time: "2026-10-01T00:00:00.000Z" })));
+    put("ada@login1.jsonl.1", lineOf(verdictEntry({ time: "2026-10-01T00:00:00.000Z" })));
     put(
       "bo@login2.jsonl",
       lineOf(
-        entry({
+        verdictEntry({
           user: "bo",
           host: "login2",
           model: '=HYPERLINK("x")',

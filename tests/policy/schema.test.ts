@@ -7,56 +7,8 @@ import { BUDGET_KEYS, FOREIGN_KEYS, OWN_KEYS } from "../../src/policy/read.ts";
 import { RULE_IDS } from "../../src/policy/rules.ts";
 import { POLICY_SCHEMA } from "../../src/policy/schema.ts";
 import { WAIVER_KEYS } from "../../src/policy/waiver.ts";
+import { agrees, type Schema } from "./agrees.ts";
 import { identity, TODAY } from "./support.ts";
-
-type Schema = Record<string, unknown>;
-
-/** Whether a value agrees with a schema, for the keywords that ours uses; an unknown keyword is a fault of the test. */
-function agrees(schema: Schema, value: unknown): boolean {
-  const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-  const map = isObject ? (value as Record<string, unknown>) : {};
-  const properties = (schema.properties ?? {}) as Record<string, Schema>;
-  return Object.entries(schema).every(([keyword, given]) => {
-    const all = given as Schema[];
-    switch (keyword) {
-      case "$schema":
-      case "title":
-      case "description":
-        return true;
-      case "type":
-        if (given === "array") return Array.isArray(value);
-        return given === "object" ? isObject : typeof value === given;
-      case "const":
-        return value === given;
-      case "enum":
-        return (given as unknown[]).includes(value);
-      case "pattern":
-        return typeof value !== "string" || new RegExp(given as string).test(value);
-      case "minimum":
-        return typeof value !== "number" || value >= (given as number);
-      case "minItems":
-        return !Array.isArray(value) || value.length >= (given as number);
-      case "items":
-        return !Array.isArray(value) || value.every((item) => agrees(given as Schema, item));
-      case "required":
-        return !isObject || (given as string[]).every((name) => Object.hasOwn(map, name));
-      case "properties":
-        return Object.entries(map).every(
-          ([key, item]) => properties[key] === undefined || agrees(properties[key], item),
-        );
-      case "additionalProperties":
-        return given !== false || Object.keys(map).every((key) => Object.hasOwn(properties, key));
-      case "propertyNames":
-        return Object.keys(map).every((key) => agrees(given as Schema, key));
-      case "anyOf":
-        return all.some((one) => agrees(one, value));
-      case "not":
-        return !agrees(given as Schema, value);
-      default:
-        throw new Error(`the test does not know ${keyword}`);
-    }
-  });
-}
 
 const accepts = (file: unknown) => agrees(POLICY_SCHEMA as unknown as Schema, file);
 const errors = (file: unknown) =>

@@ -18,17 +18,22 @@ export type JobState =
 /** One cluster as `sky status --output json NAME` told it. */
 export interface ClusterFound {
   readonly state: ClusterState;
+  /** `job<slurm id>-<node>`, from a status without refresh; null when sky did not say. */
   readonly nodeNames: string | null;
+  /** What sky recorded of its resources, for the compatibility check; null = not said. */
   readonly resources: {
     readonly nodes: number | null;
     readonly infra: string | null;
     readonly accelerators: string | null;
   } | null;
+  /** sky could not reach the cluster and answered from memory. */
   readonly stale: boolean;
   readonly launchedMs: number | null;
+  /** Text around the JSON, for the evidence table. */
   readonly notice: string;
 }
 
+/** One cluster's jobs as `sky queue NAME --output json` told them. */
 export interface QueueFound {
   readonly jobs: readonly {
     readonly id: number;
@@ -36,6 +41,7 @@ export interface QueueFound {
     readonly state: JobState;
     readonly startedMs: number | null;
   }[];
+  /** An answer without the cluster's key is no proof of anything; `notice` holds what sky said before it. */
   readonly complete: boolean;
   readonly notice: string;
 }

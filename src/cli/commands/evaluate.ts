@@ -1,9 +1,11 @@
 import type { EvaluationKind } from "../../bridge/types.ts";
 import { areSupported, evaluate } from "../../daemon/client.ts";
-import { makeFolder, removeDurably, smallText, writeAtomically } from "../../host/atomic-file.ts";
 import { later, sha256Hex } from "../../host/client-host.ts";
+import { removeDurably, writeAtomically } from "../../host/durable-file.ts";
 import { onInterrupt } from "../../host/editor.ts";
 import { environment } from "../../host/env.ts";
+import { makePrivateFolder } from "../../host/folder.ts";
+import { smallText } from "../../host/fs.ts";
 import { hasReaderGone, writeError, writeOut } from "../../host/out.ts";
 import { randomHex } from "../../host/random.ts";
 import { GateError } from "../../lib/errors.ts";
@@ -66,7 +68,7 @@ async function run({ words }: ParsedWords): Promise<CommandOutput> {
       readToken: smallText,
       writeFile: writeAtomically,
       removeFile: removeDurably,
-      makeFolder,
+      makeFolder: makePrivateFolder,
       newId: () => randomHex(16),
       sha256Text: sha256Hex,
       sha256Bytes: sha256Hex,
