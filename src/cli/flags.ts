@@ -79,7 +79,11 @@ export const SITE_FLAGS = {
     options: [...REPO_POLICIES],
     description: "what a policy file may do (honour)",
   },
-  ledger: { type: "string", valueHint: "DIR", description: "folder that verdicts are recorded in (none)" },
+  ledger: {
+    type: "string",
+    valueHint: "DIR",
+    description: "folder, or collector, that verdicts go to (none)",
+  },
   "ledger-anonymous": { type: "boolean", description: "record salted digests in place of users' names" },
 } as const satisfies ArgsDef;
 

@@ -49,6 +49,9 @@ $beside | grep -q '^decision=warn$'
 turns() { python3 "$ROOT/tests/bench/interleave.py" "$RUNS" "gate=$ours" "peer=$1"; }
 turns "$work/hello" >"$work/hello.json"
 python3 "$ROOT/tests/bench/interleave.py" "$RUNS" "gate=$first" "peer=/usr/bin/env $work/hello" >"$work/first.json"
+# The same submit that also leaves its line in a ledger.
+mkdir -m 0700 "$work/ledger"
+python3 "$ROOT/tests/bench/interleave.py" "$RUNS" "gate=$ours --ledger $work/ledger" "peer=$ours" >"$work/ledger.json"
 turns "$theirs" >"$work/alone.json"
 turns "$beside" >"$work/beside.json"
 
@@ -66,14 +69,16 @@ node_modules/.bin/bun "$ROOT/tests/bench/serve.ts" \
 python3 - "$work" "$RUNS" <<'PY' >"$work/performance.md"
 import json, platform, os, sys
 work, runs = sys.argv[1], sys.argv[2]
-runs_of = {name: json.load(open(f"{work}/{name}.json")) for name in ("hello", "first", "alone", "beside")}
+runs_of = {name: json.load(open(f"{work}/{name}.json")) for name in ("hello", "first", "ledger", "alone", "beside")}
 ratio = {name: run["peer"]["bestMs"] / run["gate"]["bestMs"] for name, run in runs_of.items()}
+ledger_ms = runs_of["ledger"]["gate"]["bestMs"] - runs_of["ledger"]["peer"]["bestMs"]
 gate, hello = runs_of["hello"]["gate"], runs_of["hello"]["peer"]
 rows = [
     ("against a compiled `console.log`", f"{1 / ratio['hello']:.1f} times", "at most 2.5 times", 1 / ratio["hello"] <= 2.5),
     ("against a compiled `console.log`, the first submit of a model (both behind `env`)", f"{1 / ratio['first']:.1f} times", "", None),
     ("against the published Python helper, SkyPilot in its environment", f"{ratio['beside']:.0f} times faster", "at least 10 times faster", ratio["beside"] >= 10),
     ("against the published Python helper alone", f"{ratio['alone']:.1f} times faster", "", None),
+    ("with the ledger on, against the same without", f"{ledger_ms:.1f} ms more", "at most 2 ms more", ledger_ms <= 2),
     ("peak memory", f"{gate['peakMib']:.1f} MiB", "at most 64 MiB", gate["peakMib"] <= 64),
 ]
 print("# Speed\n\nWritten by `make bench`; every figure is a ratio against a named peer in the same run.\n")
