@@ -3,11 +3,13 @@ BUN := node_modules/.bin/bun
 BIN := dist/neurarch-gate
 VERSION := $(shell sed -n 's/^  "version": "\(.*\)",/\1/p' package.json)
 COMMIT := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo release)
+DAY := $(shell git log -1 --format=%cs 2>/dev/null || date -u +%F)
 TARGET := $(shell uname -s | tr A-Z a-z)-$(shell uname -m)
+DIGESTS := $(foreach one,catalogue=src/model/catalogue.jsonl lua=lua/cli_filter.lua python=python-shim/neurarch_gate/__init__.py,$(firstword $(subst =, ,$(one)))=$(firstword $(shell sha256sum $(lastword $(subst =, ,$(one))))))
 SOURCES := $(shell find src lua python-shim -type f 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help build check format test slurm-newer bench oracle accuracy clean
+.PHONY: help build schemas man check format test slurm-newer bench oracle accuracy clean
 
 help: ## Print this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,7 +25,8 @@ COMPILE = $(BUN) build --compile --target=bun --format=esm --bytecode --splittin
 	  --no-compile-autoload-dotenv --no-compile-autoload-bunfig \
 	  --no-compile-autoload-tsconfig --no-compile-autoload-package-json \
 	  --compile-exec-argv="--use-system-ca" \
-	  --define BUILD_VERSION='"$(VERSION)"' --define BUILD_COMMIT='"$(COMMIT)"' --define BUILD_TARGET='"$(TARGET)"' \
+	  --define BUILD_VERSION='"$(VERSION)"' --define BUILD_COMMIT='"$(COMMIT)"' --define BUILD_TARGET='"$(TARGET)"' --define BUILD_DAY='"$(DAY)"' \
+	  --define BUILD_DIGESTS='"$(DIGESTS)"' \
 	  src/main.ts
 SUBMIT = dist/first/neurarch-gate slurm --script examples/finetune-qwen3-8b.sbatch --gres gpu:a10g:1 --nodes 1 --config /dev/null
 $(BIN): $(SOURCES) package-lock.json Makefile
@@ -33,6 +36,12 @@ $(BIN): $(SOURCES) package-lock.json Makefile
 	  env XDG_CACHE_HOME="$(CURDIR)/dist/first/cache" BUN_BYTECODE_ORDER_OUT="$$way" $(SUBMIT) >/dev/null || true; done
 	$(COMPILE) $$([ -s dist/first/order ] && echo --bytecode-order=dist/first/order) --outfile $(BIN)
 	@rm -rf dist/first
+
+schemas: build ## Write the schemas that are printed, into schemas/
+	for name in $$($(BIN) schema --list | cut -d' ' -f1); do $(BIN) schema $$name >schemas/$$name.json; done
+
+man: build ## Write the manual page, dist/neurarch-gate.1
+	$(BIN) man > dist/neurarch-gate.1
 
 check: ## Format, lint and type-check
 	node_modules/.bin/biome check .

@@ -32,6 +32,9 @@ export const COMMANDS: Readonly<Record<string, () => Promise<{ command: Command 
   schema: () => import("./commands/schema.ts"),
   "print-lua": () => import("./commands/print-lua.ts"),
   "print-python": () => import("./commands/print-python.ts"),
+  completion: () => import("./commands/completion.ts"),
+  man: () => import("./commands/man.ts"),
+  "self-test": () => import("./commands/self-test.ts"),
 };
 
 /** Runs one command line to its output; never throws. */
@@ -103,9 +106,17 @@ async function dispatch(name: string | undefined, rest: readonly string[]): Prom
     const { commandHelp } = await import("./help.ts");
     return { out: await commandHelp(command), exit: 0 };
   }
+  // A word that this command has no place for is meant as one of its sub-commands.
+  const takesWords =
+    command.raw === true || Object.values(command.args).some(({ type }) => type === "positional");
+  if (!takesWords && rest[0] !== undefined && !rest[0].startsWith("-")) await groupHelp(name, rest);
   const { parseStrict } = await import("./strict.ts");
   if (command.raw === true) return command.run({ values: {}, lists: {}, switches: {}, words: rest });
-  return command.run(parseStrict(rest, command.args, command));
+  const input = parseStrict(rest, command.args, command);
+  const output = await command.run(input);
+  // What ends well has nothing on stderr but remarks.
+  const remarks = input.switches.quiet === true && [0, 1, 3, 10].includes(output.exit);
+  return remarks ? { ...output, err: "" } : output;
 }
 
 /** `--help` before a `--`; after it the word belongs to someone else. */

@@ -43,6 +43,8 @@ export interface Command {
   readonly raw?: true;
   /** Flags that may stand without a value (Slurm's `--exclusive`). */
   readonly bare?: readonly string[];
+  /** What a word that is no flag can be, by its name, for completions; `file`, `folder` and `model` need none. */
+  readonly completes?: Readonly<Record<string, readonly string[]>>;
   /** Shown first in the help: a command line and what it does. */
   readonly examples: readonly (readonly [string, string])[];
   run(input: ParsedWords): Promise<CommandOutput>;

@@ -124,6 +124,11 @@ export const OUTPUT_FLAGS = {
   output: { type: "enum", options: ["human", "json"], description: "the same by name (human)" },
 } as const satisfies ArgsDef;
 
+/** Where a command has more to say than its answer. */
+export const QUIET_FLAG = {
+  quiet: { type: "boolean", description: "nothing but errors on stderr" },
+} as const satisfies ArgsDef;
+
 /** The same where jobs are judged: also what CI systems and code hosts read, pointing at lines of the file. */
 export const REPORT_FLAGS = {
   ...OUTPUT_FLAGS,

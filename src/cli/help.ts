@@ -1,9 +1,9 @@
 import { type ArgsDef, type CommandDef, renderUsage } from "citty";
+import { wrap } from "../render/text.ts";
+import { ABOUT } from "./about.ts";
 import { COMMANDS } from "./app.ts";
 import type { Command } from "./command.ts";
 import { version } from "./version.ts";
-
-const ABOUT = "Tells, before a GPU job takes a reservation, whether the request can hold it.";
 
 function asCitty(command: Command): CommandDef<ArgsDef> {
   return { meta: { name: command.name, description: command.description }, args: command.args };
@@ -18,6 +18,9 @@ function plain(text: string): string {
 /** Widest column of flags; a longer flag has its description on the next line. */
 const FLAG_COLUMN = 34;
 
+/** Widest column of what they mean. */
+const TEXT_COLUMN = 80;
+
 /** citty sets its columns flush right as wide as the longest flag; here they are set left and stay narrow. */
 function columns(text: string): string {
   return text
@@ -28,7 +31,8 @@ function columns(text: string): string {
       const [, left = "", right = ""] = match;
       const gap =
         left.length > FLAG_COLUMN ? `\n  ${" ".repeat(FLAG_COLUMN)}` : " ".repeat(FLAG_COLUMN - left.length);
-      return `  ${left}${gap}  ${right}`;
+      const margin = `\n${" ".repeat(FLAG_COLUMN + 4)}`;
+      return `  ${left}${gap}  ${wrap(right, TEXT_COLUMN).join(margin)}`;
     })
     .join("\n");
 }
@@ -59,7 +63,8 @@ export async function rootHelp(group: string | null = null): Promise<string> {
       subCommands,
     }),
   );
-  const [heading, ...rest] = usage.split("\n");
+  // citty lists every command in one line, and again below it.
+  const [heading, ...rest] = usage.replace(/^(USAGE \S+) .*$/m, "$1 COMMAND").split("\n");
   if (group !== null) return `${heading}\n\n${columns(rest.join("\n").trim())}\n`;
   const examples = exampleLines([
     ["neurarch-gate judge --skypilot task.yaml", "judge a SkyPilot task file"],

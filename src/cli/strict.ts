@@ -58,7 +58,12 @@ export function parseStrict(
     }
     if (value === "") throw new GateError("usage", `--${name} is empty`, hintOf(name, def));
     if (def.type === "enum" && !def.options?.includes(value)) {
-      throw new GateError("usage", `--${name} is \`${value}\`, not one of ${def.options?.join(", ")}`);
+      const near = nearest(value, def.options ?? []);
+      throw new GateError(
+        "usage",
+        `--${name} is \`${value}\`, not one of ${def.options?.join(", ")}`,
+        near === null ? null : `Did you mean \`${near}\`?`,
+      );
     }
     values[name] = value;
     if (manners.repeatable?.includes(name)) {

@@ -16,11 +16,11 @@ export interface SettingFlags {
 
 /**
  * Resolves a site's settings once: flags over `--config` (or `/etc/neurarch/gate.toml`) over the defaults.
- * Throws `GateError("settings-invalid")` naming file and key, `GateError("usage")` naming the flag.
+ * `known` stands in for the site file. Throws `GateError("settings-invalid")` naming file and key, `GateError("usage")` naming the flag.
  */
-export async function loadSettings(flags: SettingFlags): Promise<Settings> {
+export async function loadSettings(flags: SettingFlags, known?: SiteFile): Promise<Settings> {
   const { values, switches } = flags;
-  const site = await readSiteFile(values.config);
+  const site = known ?? (await readSiteFile(values.config));
   const file = async (flag: string, fromSite: string | Record<string, unknown> | undefined) => {
     const given = values[flag];
     if (given !== undefined) return readJsonObject(given, `--${flag}`);
@@ -112,7 +112,9 @@ function readJsonObject(given: string, flag: string): Record<string, unknown> {
       'Write it as {"name": value, ...}.',
     );
   }
-  return value as Record<string, unknown>;
+  // `$schema` tells an editor where the file's schema is.
+  const { $schema: _, ...table } = value as Record<string, unknown>;
+  return table;
 }
 
 function textValues(map: Record<string, unknown>, where: string): Record<string, string> {

@@ -30,6 +30,12 @@ export function isTerminal(stream: "stdout" | "stderr"): boolean {
   return process[stream].isTTY === true;
 }
 
+/** Whether what is on stdout may be coloured: a terminal reads it, and neither `NO_COLOR` nor `TERM` speaks against it. */
+export function showsColour(): boolean {
+  const { NO_COLOR, TERM } = process.env;
+  return isTerminal("stdout") && (NO_COLOR ?? "") === "" && TERM !== "dumb";
+}
+
 /** Columns of the terminal behind stdout; null when it is none. */
 export function terminalColumns(): number | null {
   return process.stdout.isTTY === true ? process.stdout.columns : null;

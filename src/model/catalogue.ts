@@ -19,6 +19,11 @@ interface Row {
   readonly config: unknown;
 }
 
+/** The whole catalogue, for a check that it is what was built in. */
+export function catalogueText(): string {
+  return text;
+}
+
 /** Longest name that is looked up; no hub id is longer. */
 const LONGEST_NAME = 200;
 

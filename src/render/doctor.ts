@@ -1,3 +1,4 @@
+import { painted } from "./colour.ts";
 import { printable, wrap } from "./text.ts";
 
 /** One line of a doctor's report. */
@@ -22,8 +23,21 @@ export function doctorDocument(subject: string, findings: readonly Finding[]): u
 const WORDS = { ok: "ok", warn: "warn", fail: "FAIL", skipped: "-" } as const;
 const MARGIN = 7;
 
+/** What `self-test --json` prints. */
+export function selfTestDocument(program: string, findings: readonly Finding[]): unknown {
+  return {
+    schema: "neurarch-gate/self-test",
+    version: 1,
+    program,
+    ok: findings.every(({ status }) => status !== "fail"),
+    checks: findings.map(({ check, status, message, fix }) => ({ check, status, message, fix })),
+  };
+}
+
+const TONES = { ok: "good", warn: "doubtful", fail: "bad", skipped: "faint" } as const;
+
 /** The report for people: a finding a line, what to do under it, and a last line that sums up. */
-export function humanDoctor(findings: readonly Finding[], width = 110): string {
+export function humanDoctor(findings: readonly Finding[], width = 110, colour = false): string {
   const name = Math.max(...findings.map(({ check }) => check.length)) + 2;
   const indent = MARGIN + name;
   const lines = findings.flatMap(({ check, status, message, fix }) => {
@@ -31,7 +45,7 @@ export function humanDoctor(findings: readonly Finding[], width = 110): string {
     const wrapped = texts.flatMap((text) => wrap(text, Math.max(40, width - indent)));
     return wrapped.map((text, index) =>
       index === 0
-        ? `${WORDS[status].padEnd(MARGIN)}${check.padEnd(name)}${text}`
+        ? `${colour ? painted(WORDS[status], TONES[status]) : WORDS[status]}${" ".repeat(MARGIN - WORDS[status].length)}${check.padEnd(name)}${text}`
         : `${" ".repeat(indent)}${text}`,
     );
   });

@@ -5,6 +5,7 @@ import type { Sizing } from "../sizing/types.ts";
 import type { WrittenForm } from "../verdict/decide.ts";
 import { formsOf } from "../verdict/decide.ts";
 import type { Decision, Judged } from "../verdict/types.ts";
+import { painted, type Tone } from "./colour.ts";
 import type { Told } from "./json.ts";
 import { representative } from "./messages.ts";
 import { holds, labelOf, modelOf, rate, spelled } from "./parts.ts";
@@ -24,8 +25,24 @@ const TITLES: Readonly<Record<Decision, string>> = {
   unjudged: "Not judged",
 };
 
-/** What `judge` prints for people: the outcome first, then the figures, then what to do. No colour. */
-export function humanVerdict(told: Told, width = USUAL_WIDTH): string {
+const TONES: Readonly<Record<Decision, Tone>> = {
+  allow: "good",
+  warn: "doubtful",
+  refuse: "bad",
+  rewrite: "doubtful",
+  unjudged: "faint",
+};
+
+/** A title with its first words in the colour of the decision they tell. */
+function paintedTitle(line: string): string {
+  const decision = (Object.keys(TITLES) as Decision[]).find((one) => line.startsWith(TITLES[one]));
+  if (decision === undefined) return line;
+  const title = TITLES[decision];
+  return `${painted(title, TONES[decision])}${line.slice(title.length)}`;
+}
+
+/** What `judge` prints for people: the outcome first, then the figures, then what to do. */
+export function humanVerdict(told: Told, width = USUAL_WIDTH, colour = false): string {
   const { result, request, telling } = told;
   const lines: string[] = [];
   const name = told.task === null ? "" : ` (${cut(told.task)})`;
@@ -36,7 +53,8 @@ export function humanVerdict(told: Told, width = USUAL_WIDTH): string {
     }
   }
   const messages = told.messages.flatMap((message) => ["", ...wrap(message, Math.max(width, NARROWEST))]);
-  return `${[...lines.flatMap((text) => hang(text, width)), ...messages].join("\n")}\n`;
+  const figured = lines.flatMap((text) => hang(text, width));
+  return `${[...(colour ? figured.map(paintedTitle) : figured), ...messages].join("\n")}\n`;
 }
 
 function figures(form: WrittenForm, name: string, telling: Telling): string[] {

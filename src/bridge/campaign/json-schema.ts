@@ -33,6 +33,11 @@ export function campaignSchema(name: "campaign" | "clusters" | "resources" | "ru
   return { $schema: DIALECT, title, ...jsonSchemaOf(schema as unknown as Part) };
 }
 
+/** The JSON Schema of what a valibot schema reads, without dialect and title. */
+export function valibotSchema(schema: v.GenericSchema): JsonSchema {
+  return jsonSchemaOf(schema as unknown as Part);
+}
+
 function jsonSchemaOf(part: Part): JsonSchema {
   if (part.pipe !== undefined) {
     const [first, ...more] = part.pipe;
@@ -40,7 +45,7 @@ function jsonSchemaOf(part: Part): JsonSchema {
     const plain = { ...first! } as Part & { pipe?: readonly Part[] };
     const own = first!.pipe === part.pipe;
     if (own) delete (plain as { pipe?: unknown }).pipe;
-    return { ...jsonSchemaOf(plain), ...merged(more) };
+    return { ...jsonSchemaOf(plain), ...merged(more, first!.type) };
   }
   switch (part.type) {
     case "strict_object": {
@@ -73,6 +78,8 @@ function jsonSchemaOf(part: Part): JsonSchema {
       return { enum: part.options };
     case "literal":
       return { const: part.literal };
+    case "unknown":
+      return {};
     case "string":
     case "number":
     case "boolean":
@@ -83,11 +90,11 @@ function jsonSchemaOf(part: Part): JsonSchema {
 }
 
 /** What the checks behind a schema add to it. */
-function merged(parts: readonly Part[]): JsonSchema {
-  return Object.assign({}, ...parts.map(actionOf)) as JsonSchema;
+function merged(parts: readonly Part[], of: string): JsonSchema {
+  return Object.assign({}, ...parts.map((part) => actionOf(part, of))) as JsonSchema;
 }
 
-function actionOf(part: Part): JsonSchema {
+function actionOf(part: Part, of: string): JsonSchema {
   switch (part.type) {
     case "description":
       return { description: part.description };
@@ -102,7 +109,9 @@ function actionOf(part: Part): JsonSchema {
     case "gt_value":
       return { exclusiveMinimum: part.requirement };
     case "min_length":
-      return { minItems: part.requirement };
+      return of === "string" ? { minLength: part.requirement } : { minItems: part.requirement };
+    case "starts_with":
+      return { pattern: `^${part.requirement}` };
     case "min_entries":
       return { minProperties: part.requirement };
     case "finite":

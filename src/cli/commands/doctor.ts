@@ -1,4 +1,4 @@
-import { terminalColumns } from "../../host/env.ts";
+import { showsColour, terminalColumns } from "../../host/env.ts";
 import { GateError } from "../../lib/errors.ts";
 import type { Check } from "../../slurm/doctor-types.ts";
 import type { Command, CommandOutput, ParsedWords } from "../command.ts";
@@ -28,6 +28,7 @@ export const command: Command = {
     config: SITE_FLAGS.config,
     ...OUTPUT_FLAGS,
   },
+  completes: { subject: ["slurm"] },
   examples: [
     ["neurarch-gate doctor slurm", "slurm.conf, filter, Lua, binary, settings and a dry submit on this host"],
     ["neurarch-gate doctor slurm --json", "the same for scripts; exit 4 when something has to be fixed"],
@@ -70,7 +71,7 @@ async function run({ words, values, switches }: ParsedWords): Promise<CommandOut
   const json = switches.json === true || values.output === "json";
   const out = json
     ? `${JSON.stringify(doctorDocument(subject, checks))}\n`
-    : humanDoctor(checks, terminalColumns() ?? undefined);
+    : humanDoctor(checks, terminalColumns() ?? undefined, showsColour());
   return { out, exit };
 }
 

@@ -8,12 +8,12 @@ import type { Rewritten } from "../../gate/rewriting.ts";
 import type { Settings } from "../../gate/settings.ts";
 import { makeSizer, SKYPILOT_DEADLINE_MS } from "../../gate/size.ts";
 import type { TaskJob, TaskOutcome } from "../../gate/task.ts";
-import { environment, terminalColumns, workingDirectory } from "../../host/env.ts";
+import { environment, showsColour, terminalColumns, workingDirectory } from "../../host/env.ts";
 import { GateError } from "../../lib/errors.ts";
 import { reportAsked } from "../asked-report.ts";
 import type { Command, CommandOutput, ParsedWords } from "../command.ts";
 import { exitOfDecision } from "../exit.ts";
-import { jobFlags, pick, REPORT_FLAGS, SITE_FLAGS } from "../flags.ts";
+import { jobFlags, pick, QUIET_FLAG, REPORT_FLAGS, SITE_FLAGS } from "../flags.ts";
 import { version } from "../version.ts";
 
 const JOB_FLAGS = jobFlags({ withModel: true });
@@ -56,6 +56,7 @@ export const command: Command = {
     "fail-on": { type: "enum", options: ["warn"], description: "end with 10 on a warning" },
     ...SITE_FLAGS,
     ...REPORT_FLAGS,
+    ...QUIET_FLAG,
   },
   repeatable: ["env", "env-file"],
   strayHint: "Name a task file with --skypilot FILE, a batch script with --slurm FILE.",
@@ -212,7 +213,8 @@ async function rewriting(
 async function forPeople(outcomes: readonly TaskOutcome[], withTerms: boolean): Promise<string> {
   const { humanVerdict } = await import("../../render/human.ts");
   const width = terminalColumns() ?? undefined;
-  const parts = outcomes.map((outcome) => humanVerdict(outcome, width));
+  const colour = showsColour();
+  const parts = outcomes.map((outcome) => humanVerdict(outcome, width, colour));
   if (withTerms) {
     const { explainOutcome } = await import("../explain.ts");
     for (const outcome of outcomes) parts.push(...explainOutcome(outcome, width));

@@ -7,7 +7,7 @@ import type { Entry } from "../../ledger/types.ts";
 import { GateError } from "../../lib/errors.ts";
 import { groupsCsv, humanLedger, ledgerCsv, ledgerDocument, troubles } from "../../render/ledger.ts";
 import type { Command, CommandOutput, ParsedWords } from "../command.ts";
-import { OUTPUT_FLAGS, SITE_FLAGS } from "../flags.ts";
+import { OUTPUT_FLAGS, QUIET_FLAG, SITE_FLAGS } from "../flags.ts";
 import { ledgerFolder, RANGE_FLAGS, rangeOf } from "../ledger-flags.ts";
 
 const BY = Object.keys(GROUPINGS) as Grouping[];
@@ -22,6 +22,7 @@ export const command: Command = {
     csv: { type: "boolean", description: "a row a verdict, in the order of time" },
     html: { type: "string", valueHint: "FILE|-", description: "one page with charts, for a browser" },
     ...OUTPUT_FLAGS,
+    ...QUIET_FLAG,
     config: SITE_FLAGS.config,
   },
   examples: [

@@ -2,6 +2,7 @@ import filter from "../../../lua/cli_filter.lua" with { type: "text" };
 import { pathKind } from "../../host/fs.ts";
 import { LUA_SETTINGS, type LuaSettings, luaWithSettings } from "../../slurm/lua.ts";
 import type { Command, CommandOutput, ParsedWords } from "../command.ts";
+import { QUIET_FLAG } from "../flags.ts";
 
 const flagOf = (setting: string) => setting.replaceAll("_", "-");
 
@@ -29,6 +30,7 @@ export const command: Command = {
       ]),
     ),
     timeout: { type: "string", valueHint: "N", description: "the same as --timeout-s" },
+    ...QUIET_FLAG,
   },
   examples: [
     ["neurarch-gate print-lua > cli_filter.lua", "the filter in warn mode, to be moved beside slurm.conf"],

@@ -5,7 +5,7 @@ import { environment, isTerminal, terminalColumns, workingDirectory } from "../.
 import { compileSoon } from "../../host/jit.ts";
 import { hasReaderGone, writeError, writeOut } from "../../host/out.ts";
 import type { Command, CommandOutput, ParsedWords } from "../command.ts";
-import { OUTPUT_FLAGS, SITE_FLAGS } from "../flags.ts";
+import { OUTPUT_FLAGS, QUIET_FLAG, SITE_FLAGS } from "../flags.ts";
 
 export const command: Command = {
   name: "rightsize",
@@ -24,6 +24,7 @@ export const command: Command = {
     headroom: SITE_FLAGS.headroom,
     timeout: SITE_FLAGS.timeout,
     ...OUTPUT_FLAGS,
+    ...QUIET_FLAG,
   },
   examples: [
     ["neurarch-gate rightsize jobs.csv", "a table, and what asking for less would save"],
@@ -43,8 +44,9 @@ async function run(input: ParsedWords): Promise<CommandOutput> {
     env: environment(),
     deadlineMs: SKYPILOT_DEADLINE_MS,
   });
-  const bar = isTerminal("stderr");
-  for (const note of report.notes) writeError(`${note}\n`);
+  const quiet = input.switches.quiet === true;
+  const bar = isTerminal("stderr") && !quiet;
+  if (!quiet) for (const note of report.notes) writeError(`${note}\n`);
   for await (const { text, progress } of report.pieces()) {
     // The bar is taken away before anything else is written: both may go to one terminal.
     if (bar) writeError("\r\u001b[K");

@@ -1,37 +1,40 @@
 import { GateError } from "../../lib/errors.ts";
-import { nearest } from "../../lib/nearest.ts";
 import type { Command, CommandOutput, ParsedWords } from "../command.ts";
+import { SCHEMAS } from "../schemas/index.ts";
+import { oneOfWords } from "../words.ts";
 
-/** Every schema by name; each is loaded only when it is asked for. */
-const SCHEMAS: Readonly<Record<string, () => Promise<unknown>>> = {
-  policy: async () => (await import("../../policy/schema.ts")).POLICY_SCHEMA,
-  campaign: async () => (await import("../../bridge/campaign/json-schema.ts")).campaignSchema("campaign"),
-  clusters: async () => (await import("../../bridge/campaign/json-schema.ts")).campaignSchema("clusters"),
-  resources: async () => (await import("../../bridge/campaign/json-schema.ts")).campaignSchema("resources"),
-  run: async () => (await import("../../bridge/campaign/json-schema.ts")).campaignSchema("run"),
-};
+const NAMES = Object.keys(SCHEMAS);
 
 export const command: Command = {
   name: "schema",
-  description: "Print the JSON Schema of a file that is read, for editors",
-  args: { name: { type: "positional", description: `one of ${Object.keys(SCHEMAS).join(", ")}` } },
+  description: "Print the JSON Schema of a file or message that is read or printed, for editors and programs",
+  args: {
+    name: { type: "positional", required: false, description: `one of ${NAMES.join(", ")}` },
+    list: { type: "boolean", description: "the names, a line each with what it is of" },
+  },
+  completes: { name: NAMES },
   examples: [
     ["neurarch-gate schema policy > policy.schema.json", "of .neurarch.yml"],
     ["neurarch-gate schema campaign > campaign.schema.json", "of a campaign of the bridge"],
+    ["neurarch-gate schema --list", "of what there is one"],
   ],
   run,
 };
 
-async function run({ words }: ParsedWords): Promise<CommandOutput> {
-  const name = words[0]!;
-  const load = Object.hasOwn(SCHEMAS, name) ? SCHEMAS[name] : undefined;
-  if (load === undefined) {
-    const near = nearest(name, Object.keys(SCHEMAS));
-    throw new GateError(
-      "usage",
-      `there is no schema \`${name}\``,
-      near === null ? `There is ${Object.keys(SCHEMAS).join(", ")}.` : `Did you mean \`${near}\`?`,
-    );
+async function run({ words, switches }: ParsedWords): Promise<CommandOutput> {
+  const [name] = words;
+  if (switches.list === true) {
+    if (name !== undefined)
+      throw new GateError("usage", `--list takes no name, and \`${name}\` is one`, "Leave one out.");
+    const width = Math.max(...NAMES.map((one) => one.length)) + 2;
+    const lines: string[] = [];
+    for (const one of NAMES) lines.push(`${one.padEnd(width)}${String((await SCHEMAS[one]!()).title)}\n`);
+    return { out: lines.join(""), exit: 0 };
   }
-  return { out: `${JSON.stringify(await load(), null, 2)}\n`, exit: 0 };
+  if (name === undefined)
+    throw new GateError("usage", "NAME is missing: whose schema is meant", "`schema --list` has the names.");
+  return {
+    out: `${JSON.stringify(await SCHEMAS[oneOfWords("schema", name, NAMES)]!(), null, 2)}\n`,
+    exit: 0,
+  };
 }

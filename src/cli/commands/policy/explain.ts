@@ -13,6 +13,7 @@ export const command: Command = {
     rule: { type: "positional", required: false, description: "the id that a verdict shows" },
     ...OUTPUT_FLAGS,
   },
+  completes: { rule: RULE_IDS },
   examples: [["neurarch-gate policy explain admission/request-does-not-fit", "one rule"]],
   run,
 };
