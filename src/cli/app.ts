@@ -10,6 +10,7 @@ export const COMMANDS: Readonly<Record<string, () => Promise<{ command: Command 
   cards: () => import("./commands/cards.ts"),
   rightsize: () => import("./commands/rightsize.ts"),
   doctor: () => import("./commands/doctor.ts"),
+  "doctor bridge": () => import("./commands/doctor-bridge.ts"),
   serve: () => import("./commands/serve.ts"),
   "policy apply": () => import("./commands/policy/apply.ts"),
   "policy check": () => import("./commands/policy/check.ts"),

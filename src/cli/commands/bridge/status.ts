@@ -26,7 +26,7 @@ async function run(input: ParsedWords): Promise<CommandOutput> {
 }
 
 function document(status: DaemonStatus): string {
-  return `${JSON.stringify({ schema: "neurarch.bridge-status", version: 1, ...status })}\n`;
+  return `${JSON.stringify({ schema: "neurarch-gate/bridge-status", version: 1, ...status })}\n`;
 }
 
 function lines(status: DaemonStatus): string {
