@@ -63,6 +63,7 @@ setup_hosts() {
   apt_need mariadb-admin mariadb-client || return 1
   # Opens the report of a ledger.
   apt_need chromium chromium || return 1
+  apt_need ssh-keygen openssh-client || return 1
   for version in 5.1 5.2 5.3 5.4; do apt_need "lua$version" "lua$version" || return 1; done
   # The shells whose completions are tried, what reads the man page, and what checks a JUnit report.
   apt_need zsh zsh || return 1

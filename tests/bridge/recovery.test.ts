@@ -338,6 +338,7 @@ for (const style of ["plain", "decorated"] as const) {
           scenario: { style },
         },
         async (b) => {
+          // biome-ignore lint/suspicious/noTemplateCurlyInString: a shell's
           b.write("check.sh", 'echo "$READY $X ${#SECRET_WORD}"; ls -a | grep -c neurarch; exit 0');
           const daemon = await b.start();
           const { exit, out } = await b.evaluate(["accuracy"]);
