@@ -14,6 +14,8 @@ export interface AllocationOptions {
   readonly nowMs: () => number;
   readonly sleep: (ms: number) => Promise<void>;
   readonly log: (line: string) => void;
+  /** Aborted when nothing is to be launched any more. */
+  readonly closing?: AbortSignal;
   /** Whether a job may be on it: such an allocation is not replaced for being short of time. */
   readonly isBusy?: () => boolean;
 }
@@ -32,6 +34,7 @@ export function makeAllocations(options: AllocationOptions): Allocations {
   const { resources, timeoutS } = campaign;
   let isTouched = false;
   let isDistrusted = false;
+  let launching: Promise<unknown> | null = null;
   let known: {
     readonly allocation: Allocation;
     readonly launchedMs: number | null;
@@ -41,6 +44,8 @@ export function makeAllocations(options: AllocationOptions): Allocations {
   const release = async (): Promise<Result<null, SkyProblem>> => {
     if (!isTouched) return ok(null);
     known = null;
+    // What is given back before it is there comes all the same.
+    if (launching !== null) await Promise.race([launching, sleep(limits.closeMs)]);
     const released = await releaseCluster(sky, clusterName);
     if (released.ok) {
       isTouched = false;
@@ -99,6 +104,8 @@ export function makeAllocations(options: AllocationOptions): Allocations {
     if (same !== null) return ok(same);
     known = null;
     for (;;) {
+      if (options.closing?.aborted === true)
+        return fail({ kind: "refused", error: "RuntimeError", message: "the bridge is closing" });
       const view = await seen();
       if (!view.ok) return view;
       const { state } = view.value;
@@ -145,7 +152,10 @@ export function makeAllocations(options: AllocationOptions): Allocations {
       );
       isTouched = true;
       isDistrusted = false;
-      const launched = await sky.launch(clusterName, resources, leftS);
+      const launch = sky.launch(clusterName, resources, leftS);
+      launching = launch;
+      const launched = await launch;
+      launching = null;
       if (launched.ok) continue;
       // A launch that failed may have left a cluster that looks usable and is not; a slow one is undone as well.
       const released = await release();

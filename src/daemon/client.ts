@@ -164,6 +164,7 @@ async function relay(
 ): Promise<ClientExit> {
   const reader = new FrameReader({ invocationId: id, artifacts }, host.sha256Bytes);
   let exit: ClientExit | null = null;
+  let lastError = "";
   for (;;) {
     const line = await socket.readLine(MAX_FRAME_BYTES, null);
     if (control.detached()) return 130;
@@ -195,6 +196,7 @@ async function relay(
         break;
       case "stderr":
         host.err(frame.data);
+        lastError = frame.data;
         break;
       case "artifact": {
         const { path, dataBase64 } = frame.artifact;
@@ -220,7 +222,12 @@ async function relay(
         return 2;
       }
       case "error":
-        say(`the bridge refused: ${frame.error}${frame.message === "" ? "" : `: ${frame.message}`}`);
+        // The diagnosis stands on stderr already.
+        say(
+          frame.message === "" || lastError.includes(frame.message)
+            ? `the bridge ended the call with ${frame.error}.`
+            : `the bridge ended the call with ${frame.error}: ${frame.message}`,
+        );
         return 2;
     }
   }

@@ -1,5 +1,6 @@
 import type { JournalRecord } from "../bridge/types.ts";
 import { type LineSocket, listenUnix } from "../host/socket.ts";
+import { releaseCluster } from "./allocation.ts";
 import { Candidates } from "./candidates.ts";
 import { type Desk, serveConnection } from "./connection.ts";
 import { type Context, saved } from "./context.ts";
@@ -36,6 +37,7 @@ export function startDaemon(options: ServerOptions): RunningDaemon {
   const evaluations = new Evaluations();
   const candidates = new Candidates(context);
   const handlers = new Set<Promise<void>>();
+  const others = new Set<string>();
   let state: DaemonStatus["state"] = "starting";
   let closed: Promise<void> | null = null;
   let hurry: () => void = () => {};
@@ -93,6 +95,12 @@ export function startDaemon(options: ServerOptions): RunningDaemon {
         );
       }
     }
+    // Those that an earlier launch with other resources had made, and whose jobs went on.
+    for (const name of campaign.keep ? [] : others) {
+      const released = await releaseCluster(context.sky, name);
+      if (!released.ok)
+        context.log(`the allocation ${name} could not be released: ${released.error.message}`);
+    }
     operators.stop();
     await context.journal.close();
     state = "gone";
@@ -103,7 +111,11 @@ export function startDaemon(options: ServerOptions): RunningDaemon {
     status,
     hurry: () => hurry(),
     open: async () => {
-      for (const record of unfinished(context)) evaluations.add(await resumed(context, record));
+      for (const record of unfinished(context)) {
+        const { clusterName = context.clusterName } = record.allocation ?? {};
+        if (clusterName !== context.clusterName) others.add(clusterName);
+        evaluations.add(await resumed(context, record));
+      }
       const ready = await context.allocations.ensure((text) => context.log(text));
       if (!ready.ok) return ready.error;
       if (state === "starting") state = "serving";

@@ -122,6 +122,7 @@ function contextOf(
       nowMs,
       sleep,
       log,
+      closing,
       isBusy: () => journal.all().some(({ phase }) => ["SUBMITTING", "SUBMITTED", "RUNNING"].includes(phase)),
     }),
     limits,

@@ -409,6 +409,15 @@ test("a launch that fails ends the start and is taken down", () =>
     },
   ));
 
+test("a daemon that is ended while it launches leaves no allocation", () =>
+  on({ scenario: { rules: [{ on: "launch", delayS: 1 }] } }, async (b) => {
+    const daemon = await b.start({ waitFor: "launching" });
+    expect(await daemon.kill()).toBe(0);
+    expect(b.sky.running()).toEqual([]);
+    expect(b.sky.commands().slice(-1)).toEqual(["down"]);
+    expect(existsSync(b.socket)).toBe(false);
+  }));
+
 test("an existing cluster that does not fit is refused before anything is run on it", () =>
   on({}, async (b) => {
     const first = await b.start();
