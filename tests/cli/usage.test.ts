@@ -46,6 +46,10 @@ describe("a wrong command line: exit 2, one line, and what was meant", () => {
     ["cards all", "neurarch-gate cards: `all` is not expected here."],
     ["rightsize", "neurarch-gate rightsize: FILE is missing"],
     ["doctor slrm", "neurarch-gate doctor: there is no doctor for slrm."],
+    [
+      "doctor bridge --campain x",
+      "neurarch-gate doctor bridge: unknown flag --campain. Did you mean --campaign?",
+    ],
     ["serve --lisen x", "neurarch-gate serve: unknown flag --lisen. Did you mean --listen?"],
     ["policy apply --polcy x", "neurarch-gate policy apply: unknown flag --polcy. Did you mean --policy?"],
     ["policy check --today tomorrow", "neurarch-gate policy check: "],

@@ -80,7 +80,13 @@ describe("print-lua", () => {
     const { out } = await run(["print-lua", "--help"]);
     for (const setting of Object.keys(LUA_SETTINGS)) {
       const comment = new RegExp(`^ {2}${setting} = .*?, -- (?:true: )?(.*)$`, "m").exec(FILTER)?.[1];
-      const told = new RegExp(`^ {2}--${setting.replaceAll("_", "-")}(?:=\\S+)?\\s+(.*)`, "m").exec(out)?.[1];
+      // A description that is long goes on, indented, on the lines below.
+      const told = new RegExp(
+        `^ {2}--${setting.replaceAll("_", "-")}(?:=\\S+)?\\s+(.*(?:\\n {20,}\\S.*)*)`,
+        "m",
+      )
+        .exec(out)?.[1]
+        ?.replace(/\n +/g, " ");
       expect([setting, told]).toEqual([setting, comment]);
     }
   });
