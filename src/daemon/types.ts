@@ -30,8 +30,9 @@ export interface Spool {
   append(chunk: Uint8Array): void;
   /** Bytes `[from, to)`, at most `maxBytes` of them. */
   read(from: number, maxBytes: number): Uint8Array;
-  /** How much a client has been handed: written without fsync right after the socket took it. */
+  /** How much a client has been handed. */
   readonly delivered: number;
+  /** Written without fsync just before the socket gets it; back again where the socket took nothing. */
   markDelivered(bytes: number): void;
   close(): void;
 }

@@ -11,15 +11,25 @@ export type LineRead =
   | { readonly kind: "line"; readonly bytes: Uint8Array }
   | { readonly kind: "closed" | "too-long" | "deadline" };
 
+/**
+ * Notes down what the other side gets. It is told *before* the write: a reader that wakes up may run before the
+ * writer goes on, so that a process killed behind a write that was seen would not have noted it.
+ */
+export interface SentNote {
+  readonly given: () => void;
+  /** It was not given after all. */
+  readonly undo: () => void;
+}
+
 /** One connection. Lines are read one after another; sends must not overlap. */
 export interface LineSocket {
   /** The next line with its end. `too-long`: no line end within `maxBytes`, which count the end too. */
   readLine(maxBytes: number, deadlineMs: number | null): Promise<LineRead>;
   /**
-   * Hands all of `bytes` to the kernel. `onSent` is called in the same turn in which the kernel took the last byte.
-   * `stallMs` is how long the other side may take nothing; null = for ever.
+   * Hands all of `bytes` to the kernel. `note` is told just before the write that completes them, and again when the
+   * kernel took nothing of it. `stallMs` is how long the other side may take nothing; null = for ever.
    */
-  send(bytes: Uint8Array, stallMs: number | null, onSent?: () => void): Promise<Sent>;
+  send(bytes: Uint8Array, stallMs: number | null, note?: SentNote): Promise<Sent>;
   readonly isClosed: boolean;
   /** Resolves when the connection is over, whoever ended it. */
   readonly closed: Promise<void>;
@@ -30,6 +40,9 @@ export interface LineSocket {
 }
 
 type Native = Pick<import("bun").Socket<Wired>, "write" | "end" | "terminate" | "pause" | "resume">;
+
+/** A write of at most so much is taken whole or not at all (a unix socket's buffer holds twice as much and more). */
+const WHOLE_BYTES = 65_536;
 
 /** Unread bytes from which a peer is held back. */
 const HIGH_WATER_BYTES = 2_097_152;
@@ -131,17 +144,20 @@ class Wired implements LineSocket {
     this.native?.resume();
   }
 
-  async send(bytes: Uint8Array, stallMs: number | null, onSent?: () => void): Promise<Sent> {
+  async send(bytes: Uint8Array, stallMs: number | null, note?: SentNote): Promise<Sent> {
     let offset = 0;
     for (;;) {
       if (this.isClosed || this.native === null) return "gone";
-      const took = this.native.write(offset === 0 ? bytes : bytes.subarray(offset));
+      // Of a large rest the last byte goes by itself: it is what makes a line of it.
+      const completes = note === undefined || bytes.length - offset <= WHOLE_BYTES;
+      const piece = bytes.subarray(offset, completes ? bytes.length : bytes.length - 1);
+      if (completes) note?.given();
+      const took = this.native.write(piece);
+      if (completes && took < piece.length) note?.undo();
       if (took < 0) return "gone";
       offset += took;
-      if (offset === bytes.length) {
-        onSent?.();
-        return "sent";
-      }
+      if (offset === bytes.length) return "sent";
+      if (took === piece.length) continue;
       let timer: ReturnType<typeof setTimeout> | undefined;
       const woken = await new Promise<boolean>((done) => {
         this.#wakeWriter = () => done(true);
