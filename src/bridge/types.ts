@@ -173,6 +173,7 @@ export interface JournalRecord {
   readonly resources: ResolvedResources | null;
   /** Milliseconds since the epoch. */
   readonly createdMs: number;
+  /** When its submission was begun, before anything was asked of sky. */
   readonly submittedMs: number | null;
   readonly startedMs: number | null;
   readonly spooledBytes: number;
@@ -195,4 +196,6 @@ export interface JournalRecord {
   readonly timedOut?: boolean;
   /** How often the attempt's output was begun anew because the cluster's log had changed. */
   readonly outputRestarts?: number;
+  /** A job of this name was taken to be nowhere: it is looked for once more before it is submitted again. */
+  readonly mayExist?: boolean;
 }

@@ -1,4 +1,6 @@
+import type { Step } from "../bridge/journal/transitions.ts";
 import type { Allocation, Campaign, JournalRecord } from "../bridge/types.ts";
+import { GateError } from "../lib/errors.ts";
 import type { Result } from "../lib/result.ts";
 import type { Limits } from "./limits.ts";
 import type { BridgeProblem, Journal, Sky, SkyProblem, Staging } from "./types.ts";
@@ -44,8 +46,13 @@ export type Outcome =
 
 export const problem = (error: string, message: string): BridgeProblem => ({ error, message });
 
-/** Writes a record down and waits until it is durable: what follows from a phase is done only then. */
-export async function saved(context: Context, record: JournalRecord): Promise<JournalRecord> {
+/**
+ * Writes a step down and waits until it is durable: what follows from a phase is done only then. Throws a GateError where
+ * the step is not allowed from where the record is.
+ */
+export async function saved(context: Context, step: Step): Promise<JournalRecord> {
+  if (!step.ok) throw new GateError("internal", step.error);
+  const record = step.value;
   context.journal.put(record);
   await context.journal.commit();
   context.onTransition(record);

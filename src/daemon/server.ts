@@ -1,5 +1,6 @@
 import type { JournalRecord } from "../bridge/types.ts";
 import { type LineSocket, listenUnix } from "../host/socket.ts";
+import { ok } from "../lib/result.ts";
 import { releaseCluster } from "./allocation.ts";
 import { Candidates } from "./candidates.ts";
 import { type Desk, serveConnection } from "./connection.ts";
@@ -139,7 +140,7 @@ function unfinished(context: Context): readonly JournalRecord[] {
 async function resumed(context: Context, record: JournalRecord): Promise<Evaluation> {
   const { kind, invocationId, request } = record;
   context.log(`${kind} ${invocationId.slice(0, 8)}: going on from ${record.phase}`);
-  const evaluation = new Evaluation(context, await saved(context, record), {
+  const evaluation = new Evaluation(context, await saved(context, ok(record)), {
     kind,
     invocationId,
     arguments: request?.arguments ?? [],

@@ -281,6 +281,23 @@ for (const style of ["plain", "decorated"] as const) {
         },
       ));
 
+    test("a job that shows up after it was taken to be nowhere is found by the next call, nothing runs twice", () =>
+      on(
+        {
+          ...CHECK,
+          scenario: { style, visibleAfter: 2, rules: [{ on: "exec", nth: 1, mute: true, exitAfter: 1 }] },
+        },
+        async (b) => {
+          script(b, "echo checked");
+          await b.start();
+          const first = await b.evaluate(["accuracy"]);
+          expect([first.exit, first.out]).toEqual([2, ""]);
+          const next = await b.evaluate(["accuracy"]);
+          expect([next.exit, next.out]).toEqual([0, "checked\n"]);
+          expect([jobsRun(b), counted(b)]).toEqual([1, 1]);
+        },
+      ));
+
     test("a job that shows up in the queue late is not submitted again", () =>
       on(
         {
