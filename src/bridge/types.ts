@@ -119,6 +119,8 @@ export interface Campaign {
   readonly keep: boolean;
   /** Seconds one evaluation may run once it has started; null = only the allocation's wall time. */
   readonly timeoutS: number | null;
+  /** Seconds an allocation may wait in the cluster's queue; null = as long as sky says that it is being made. */
+  readonly launchTimeoutS: number | null;
   /** `allow`: names taken from the daemon's own environment; `set`: literal values. Values are secrets. */
   readonly environment: {
     readonly allow: readonly string[];

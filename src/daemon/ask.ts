@@ -52,8 +52,8 @@ export async function ask(
     }
     const now = { requestSha256, snapshotSha256: snapshot.sha256, snapshotKey: key };
     if (active !== null) {
-      // It waits for its turn; nothing of it was begun.
-      if (active.outcome === null && active !== evaluations.running)
+      // It waits for its turn or for the allocation; nothing of it was begun.
+      if (active.outcome === null && active.record.phase === "PREPARED")
         await active.step((waiting) => askedAgain(waiting, now, false));
       return ok({ evaluation: active, notices: pinned(active.record, snapshot.sha256, requestSha256) });
     }

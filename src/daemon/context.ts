@@ -7,8 +7,11 @@ import type { BridgeProblem, Journal, Sky, SkyProblem, Staging } from "./types.t
 
 /** The one allocation of a run. */
 export interface Allocations {
-  /** An allocation that is ready and compatible, launched where there is none; `notice` says what is waited for. */
-  ensure(notice: (text: string) => void): Promise<Result<Allocation, SkyProblem>>;
+  /**
+   * An allocation that is ready and compatible, launched where there is none; that may take hours. `notice` says what is
+   * waited for, until `until` is aborted: whoever lets go of it ends nothing, and the next one who asks joins in.
+   */
+  ensure(notice: (text: string) => void, until?: AbortSignal): Promise<Result<Allocation, SkyProblem>>;
   /** Whether a remembered allocation is still the one that runs; gone only after two looks that agree. */
   look(allocation: Allocation): Promise<"same" | "gone" | "unreachable">;
   /** The next `ensure` replaces the allocation, however alive it looks. */

@@ -21,6 +21,7 @@ export class Evaluation {
   /** An earlier daemon left it under way: what became of it is asked before its log is read. */
   isResumed = false;
   #follows = 0;
+  #retaken = false;
   /** Ends what is waited for: the job's log, or a moment before the next look. */
   #interrupt = new AbortController();
   #settled: () => void = () => {};
@@ -120,6 +121,13 @@ export class Evaluation {
     if (this.#follows > 0)
       await this.context.sleep(Math.min(reconnectMs * 2 ** (this.#follows - 1), reconnectMostMs));
     this.#follows++;
+  }
+
+  /** Whether a submission into an allocation that had ended may be repeated for nothing: once a call. */
+  mayRetake(): boolean {
+    const first = !this.#retaken;
+    this.#retaken = true;
+    return first;
   }
 
   /** Output came: whatever was wrong with following it is over. */

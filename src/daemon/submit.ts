@@ -14,16 +14,27 @@ export async function submit(evaluation: Evaluation): Promise<Outcome | null> {
   if (evaluation.record.cancelRequested) return await evaluation.finish(notStarted(evaluation));
   if (context.closing.aborted)
     return { kind: "problem", problem: problem("RuntimeError", "the bridge is closing") };
-  const ready = await context.allocations.ensure((text) => evaluation.say(text));
+  const { interrupt } = evaluation;
+  const ready = await Promise.race([
+    context.allocations.ensure((text) => evaluation.say(text), interrupt),
+    new Promise<null>((done) => interrupt.addEventListener("abort", () => done(null), { once: true })),
+  ]);
+  if (ready === null) return null;
   if (!ready.ok) return { kind: "problem", problem: ready.error };
   if (evaluation.record.cancelRequested || context.closing.aborted) return null;
-  const remote = remoteRun(context.campaign, evaluation.request, evaluation.record.nonce, context.env);
-  // The snapshot is there; what the job finds beside it is put into it now.
-  const staged = await context.staging.snapshot(keyOf(evaluation.record), remote.extra);
-  if (!staged.ok) return { kind: "problem", problem: staged.error };
+  // After hours in a queue its client may be gone; the next one brings the candidate as it is then.
+  if (evaluation.clients === 0)
+    return { kind: "problem", problem: problem("RuntimeError", "its client left before it was begun") };
   const allocation = ready.value;
   // One that was taken to be nowhere may have come after all.
   const late = evaluation.record.mayExist === true ? await jobNow(evaluation, allocation) : null;
+  const key = keyOf(evaluation.record);
+  const remote = remoteRun(context.campaign, evaluation.request, evaluation.record.nonce, context.env);
+  // The snapshot is there; what the job finds beside it is put into it now.
+  const staged = await context.staging.snapshot(key, remote.extra);
+  if (!staged.ok) return { kind: "problem", problem: staged.error };
+  // Whoever asked again meanwhile brought another candidate, or a cancellation.
+  if (keyOf(evaluation.record) !== key || evaluation.record.cancelRequested) return null;
   await evaluation.step((record) =>
     submitting(record, allocation, context.campaign.resources, context.nowMs()),
   );
@@ -74,6 +85,12 @@ async function answered(
   if (typeof found === "number") return await accepted(evaluation, found);
   const look = await context.allocations.look(allocation);
   if (look === "gone") {
+    // SkyPilot may not have known for a minute that the allocation had ended. Nothing ran, so that is no attempt.
+    if (!executed.ok && executed.error.kind === "no-cluster" && evaluation.mayRetake()) {
+      evaluation.say("The allocation had ended before the job was in it; another one is made.");
+      await undone(evaluation);
+      return null;
+    }
     return await lostAttempt(
       evaluation,
       "ALLOCATION_EXPIRED",
