@@ -1,4 +1,6 @@
-import { chmodSync, lstatSync, unlinkSync } from "node:fs";
+import { chmodSync, linkSync, lstatSync, renameSync, unlinkSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { GateError } from "../lib/errors.ts";
 
 /** Longest path that a unix socket can have (`sun_path` of unix(7) without its NUL). */
 export const SOCKET_PATH_BYTES = 107;
@@ -193,9 +195,11 @@ const handlers = {
  */
 export function listenUnix(path: string, onConnection: (socket: LineSocket) => void): { stop(): void } {
   const before = process.umask(0o077);
+  // Listening removes whatever has the name, so it begins under another one; the wanted one is taken only where it is free.
+  const first = freeName(path);
   try {
     const server = Bun.listen<Wired>({
-      unix: path,
+      unix: first,
       // A client may close its writing side behind its request and still reads.
       allowHalfOpen: true,
       socket: {
@@ -207,7 +211,20 @@ export function listenUnix(path: string, onConnection: (socket: LineSocket) => v
         },
       },
     });
-    chmodSync(path, 0o600);
+    chmodSync(first, 0o600);
+    try {
+      linkSync(first, path);
+    } catch (error) {
+      server.stop(true);
+      if ((error as { code?: string }).code !== "EEXIST") throw error;
+      throw new GateError(
+        "settings-invalid",
+        `another daemon took ${path} in this moment`,
+        "End it first, or name another socket.",
+      );
+    } finally {
+      removeQuietly(first);
+    }
     const own = lstatSync(path).ino;
     return {
       stop: () => {
@@ -219,6 +236,17 @@ export function listenUnix(path: string, onConnection: (socket: LineSocket) => v
     };
   } finally {
     process.umask(before);
+  }
+}
+
+/** A name beside `path` that nobody has, and that is no longer than a socket's may be. */
+function freeName(path: string): string {
+  const folder = dirname(path);
+  const room = SOCKET_PATH_BYTES - Buffer.byteLength(folder) - 1;
+  for (;;) {
+    const digits = crypto.randomUUID().replaceAll("-", "");
+    const free = join(folder, (room > 2 ? `.${digits}` : digits).slice(0, Math.max(1, Math.min(room, 13))));
+    if (lstatSync(free, { throwIfNoEntry: false }) === undefined) return free;
   }
 }
 
@@ -250,6 +278,27 @@ export async function probeUnix(path: string): Promise<"none" | "other" | "alive
     if (code === "ECONNREFUSED") return "dead";
     return code === "ENOENT" ? "none" : code === "EACCES" || code === "EPERM" ? "denied" : "alive";
   }
+}
+
+/**
+ * Takes a socket away that was found dead. Between the look and this another daemon may have put its own there: what was
+ * taken is looked at once more, and put back where it lives. False then.
+ */
+export async function takeAway(path: string): Promise<boolean> {
+  const aside = freeName(path);
+  try {
+    renameSync(path, aside);
+  } catch (error) {
+    return (error as { code?: string }).code === "ENOENT";
+  }
+  const isDead = (await probeUnix(aside)) === "dead";
+  try {
+    if (!isDead) linkSync(aside, path);
+  } catch {
+    // A third one has the name by now.
+  }
+  removeQuietly(aside);
+  return isDead;
 }
 
 /** Removes what a killed daemon left. Never throws. */
