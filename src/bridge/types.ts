@@ -119,6 +119,8 @@ export interface Campaign {
   readonly keep: boolean;
   /** Seconds one evaluation may run once it has started; null = only the allocation's wall time. */
   readonly timeoutS: number | null;
+  /** Seconds an allocation may wait in the cluster's queue; null = as long as sky says that it is being made. */
+  readonly launchTimeoutS: number | null;
   /** `allow`: names taken from the daemon's own environment; `set`: literal values. Values are secrets. */
   readonly environment: {
     readonly allow: readonly string[];
@@ -173,6 +175,7 @@ export interface JournalRecord {
   readonly resources: ResolvedResources | null;
   /** Milliseconds since the epoch. */
   readonly createdMs: number;
+  /** When its submission was begun, before anything was asked of sky. */
   readonly submittedMs: number | null;
   readonly startedMs: number | null;
   readonly spooledBytes: number;
@@ -195,4 +198,6 @@ export interface JournalRecord {
   readonly timedOut?: boolean;
   /** How often the attempt's output was begun anew because the cluster's log had changed. */
   readonly outputRestarts?: number;
+  /** A job of this name was taken to be nowhere: it is looked for once more before it is submitted again. */
+  readonly mayExist?: boolean;
 }

@@ -1,3 +1,4 @@
+import { askedAgain, prepare } from "../bridge/journal/transitions.ts";
 import { jobName, requestDigest } from "../bridge/names.ts";
 import type { EvaluationRequest, JournalRecord } from "../bridge/types.ts";
 import { fail, ok, type Result } from "../lib/result.ts";
@@ -49,21 +50,14 @@ export async function ask(
       const evaluation = joined(context, evaluations, record, request);
       return ok({ evaluation, notices: pinned(record, snapshot.sha256, requestSha256) });
     }
-    const prepared: JournalRecord = {
-      ...(record ?? blank(context, request)),
-      requestSha256,
-      snapshotSha256: snapshot.sha256,
-      snapshotKey: key,
-      // A cancellation was of the call that is over.
-      ...(active === null ? { cancelRequested: false, timedOut: false } : {}),
-    };
+    const now = { requestSha256, snapshotSha256: snapshot.sha256, snapshotKey: key };
     if (active !== null) {
-      // It waits for its turn; nothing of it was begun.
-      if (active.outcome === null && active.record.phase === "PREPARED" && active !== evaluations.running) {
-        active.record = await saved(context, prepared);
-      }
+      // It waits for its turn or for the allocation; nothing of it was begun.
+      if (active.outcome === null && active.record.phase === "PREPARED")
+        await active.step((waiting) => askedAgain(waiting, now, false));
       return ok({ evaluation: active, notices: pinned(active.record, snapshot.sha256, requestSha256) });
     }
+    const prepared = record === null ? ok(blank(context, request, now)) : askedAgain(record, now, true);
     const evaluation = new Evaluation(context, await saved(context, prepared), request);
     evaluations.add(evaluation);
     return ok({ evaluation, notices: [] });
@@ -126,29 +120,18 @@ function pinned(record: JournalRecord, sha256: string, requestSha256: string): s
   return notices;
 }
 
-function blank(context: Context, request: EvaluationRequest): JournalRecord {
-  const { kind, invocationId } = request;
-  return {
-    schema: 1,
-    invocationId,
+function blank(
+  context: Context,
+  { kind, invocationId, arguments: given, artifacts }: EvaluationRequest,
+  now: Pick<JournalRecord, "requestSha256" | "snapshotSha256"> & Pick<Partial<JournalRecord>, "snapshotKey">,
+): JournalRecord {
+  return prepare({
+    ...now,
     kind,
-    requestSha256: "",
-    snapshotSha256: "",
+    invocationId,
     nonce: context.randomHex(16),
-    phase: "PREPARED",
-    attempt: 0,
     jobName: jobName(invocationId, 1, context.sha256),
-    remoteJobId: null,
-    allocation: null,
-    resources: null,
     createdMs: context.nowMs(),
-    submittedMs: null,
-    startedMs: null,
-    spooledBytes: 0,
-    deliveredBytes: 0,
-    cancelRequested: false,
-    result: null,
-    failures: [],
-    request: { arguments: request.arguments, artifacts: request.artifacts },
-  };
+    request: { arguments: given, artifacts },
+  });
 }

@@ -1,3 +1,4 @@
+import { acknowledge } from "../bridge/journal/transitions.ts";
 import type { EvaluationRequest } from "../bridge/types.ts";
 import { MAX_REQUEST_BYTES } from "../bridge/wire/line.ts";
 import { parseAck, parseRequest } from "../bridge/wire/request.ts";
@@ -126,7 +127,7 @@ async function handResult(
   const ack = parseAck(line.bytes, invocationId);
   if (!ack.ok) return await client.refuse(ack.error.error, ack.error.message);
   const record = context.journal.load(invocationId) ?? evaluation.record;
-  if (record.phase === "COMPLETED") await saved(context, { ...record, phase: "ACKNOWLEDGED" });
+  await saved(context, acknowledge(record));
   await client.send({ type: "acked", invocationId });
   await candidates.prune();
 }

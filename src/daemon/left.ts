@@ -1,7 +1,7 @@
 import { join } from "../host/paths.ts";
 import { readPrivateFile } from "../host/private-files.ts";
-import { releaseCluster } from "./allocation.ts";
 import type { DaemonStatus } from "./operator.ts";
+import { releaseCluster } from "./release.ts";
 import { skyOf } from "./sky-host.ts";
 
 /** What a daemon writes down for those who come after it was killed. */

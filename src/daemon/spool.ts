@@ -71,11 +71,6 @@ export function openSpool(path: string, onClosed: () => void): CommittedSpool {
       return file.read(from, to);
     },
     markDelivered(bytes) {
-      if (bytes < delivered)
-        throw new GateError(
-          "internal",
-          `Delivered bytes of ${path} cannot go back from ${delivered} to ${bytes}`,
-        );
       if (bytes > file.size + held.bytes)
         throw new GateError("internal", `${bytes} delivered bytes are more than ${path} has`);
       if (bytes === delivered) return;

@@ -23,6 +23,7 @@ const QUICK: Partial<Limits> = {
   cancelMs: 3000,
   closeMs: 4000,
   launchMs: 8000,
+  pendingPollMs: 100,
 };
 
 export interface Ran {

@@ -1,8 +1,18 @@
 /** The daemon's sockets and manners, driven byte by byte. */
 import { describe, expect, test } from "bun:test";
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
+import { listenUnix, takeAway } from "../../src/host/socket.ts";
 import {
   ack,
   type Bench,
@@ -50,11 +60,38 @@ test("sockets are 0600 in 0700 folders, the operator's outside the clients' fold
       "700",
       "700",
     ]);
-    if (process.getuid?.() !== 0) return;
-    const script = `ls /tmp >/dev/null && ! ls ${dirname(b.socket)} 2>/dev/null`;
-    const other = Bun.spawnSync(["setpriv", "--reuid=65534", "--clear-groups", "sh", "-c", script]);
-    expect(other.exitCode).toBe(0);
   }));
+
+test.skipIf(process.getuid?.() !== 0)("another user cannot connect, for two reasons", () =>
+  on({}, async (b) => {
+    await b.start();
+    chmodSync(b.root, 0o755);
+    const connects = (path: string) =>
+      Bun.spawnSync([
+        ...[
+          "env",
+          "PATH=/usr/bin:/bin",
+          "setpriv",
+          "--reuid=65534",
+          "--regid=65534",
+          "--clear-groups",
+          "python3",
+          "-c",
+        ],
+        "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])",
+        path,
+      ]);
+    const operator = join(b.state, "operator", "bridge.sock");
+    for (const path of [b.socket, operator]) {
+      expect(connects(path).stderr.toString()).toContain("PermissionError");
+      // Even where the folders are open, the socket is not.
+      for (const folder of [dirname(path), b.state]) chmodSync(folder, 0o755);
+      expect(connects(path).stderr.toString()).toContain("PermissionError");
+      chmodSync(path, 0o666);
+      expect(connects(path).exitCode).toBe(0);
+    }
+  }),
+);
 
 test("every frame of an evaluation, exact to the key, and the acknowledgement", () =>
   on({}, async (b) => {
@@ -261,6 +298,21 @@ describe("the place of the socket", () => {
       const second = await b.start();
       expect(second.log()).toContain("which a daemon that is gone had left");
       expect((await b.evaluate(["accuracy"])).exit).toBe(0);
+    }));
+
+  test("two that come at once: a living socket is neither taken away nor listened over", () =>
+    on({}, async (b) => {
+      mkdirSync(dirname(b.socket), { mode: 0o700 });
+      const first = listenUnix(b.socket, (socket) => socket.end());
+      // What the second found dead a moment ago.
+      expect(await takeAway(b.socket)).toBe(false);
+      expect(() => listenUnix(b.socket, () => {})).toThrow("another daemon took");
+      const client = await rawClient(b.socket);
+      await client.until(() => false);
+      expect(readdirSync(dirname(b.socket))).toEqual(["bridge.sock"]);
+      first.stop();
+      expect(readdirSync(dirname(b.socket))).toEqual([]);
+      expect(await takeAway(b.socket)).toBe(true);
     }));
 
   test("a second daemon is refused, and the first goes on", () =>

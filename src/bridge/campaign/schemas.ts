@@ -211,6 +211,12 @@ export const CAMPAIGN = v.strictObject({
       "Seconds one evaluation may run once it has started.",
     ),
   ),
+  launch_timeout: v.optional(
+    described(
+      positiveNumber("Write seconds, for example 14400."),
+      "Seconds an allocation may wait in the cluster's queue before it is given up (as long as it takes).",
+    ),
+  ),
   environment: v.optional(
     described(
       v.strictObject({

@@ -95,6 +95,7 @@ const RECORD: Record<keyof JournalRecord, Check> = {
   attemptsBefore: orAbsent(isWhole),
   timedOut: orAbsent((value) => (typeof value === "boolean" ? null : "true or false")),
   outputRestarts: orAbsent(isWhole),
+  mayExist: orAbsent((value) => (typeof value === "boolean" ? null : "true or false")),
 };
 
 /** A value as a record, or what is wrong with it: a missing, unknown or senseless field, or two that contradict. */
