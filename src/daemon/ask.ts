@@ -105,10 +105,11 @@ function finished(
 }
 
 function isSame(record: JournalRecord, request: EvaluationRequest): boolean {
-  const { arguments: given = request.arguments, artifacts = request.artifacts } = record.request ?? {};
+  const { arguments: given, artifacts, declared } = record.request ?? request;
   return (
     record.kind === request.kind &&
-    JSON.stringify([given, artifacts]) === JSON.stringify([request.arguments, request.artifacts])
+    JSON.stringify([given, artifacts, declared]) ===
+      JSON.stringify([request.arguments, request.artifacts, request.declared])
   );
 }
 
@@ -149,6 +150,10 @@ function blank(context: Context, request: EvaluationRequest): JournalRecord {
     cancelRequested: false,
     result: null,
     failures: [],
-    request: { arguments: request.arguments, artifacts: request.artifacts },
+    request: {
+      arguments: request.arguments,
+      artifacts: request.artifacts,
+      ...(request.declared === undefined ? {} : { declared: request.declared }),
+    },
   };
 }

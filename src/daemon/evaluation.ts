@@ -1,6 +1,7 @@
 import type { EvaluationRequest, EvaluationResult, JournalRecord, Phase } from "../bridge/types.ts";
 import { type Context, type Outcome, problem, saved } from "./context.ts";
 import { follow } from "./follow.ts";
+import { gather } from "./gather.ts";
 import { Output, spoken } from "./output.ts";
 import { reconcile, submit } from "./submit.ts";
 
@@ -56,6 +57,8 @@ export class Evaluation {
   }
 
   async finish(result: EvaluationResult): Promise<Outcome> {
+    const { pending: _, ...ended } = this.record;
+    this.record = ended;
     await this.change({ phase: "COMPLETED", result });
     return { kind: "result", record: this.record };
   }
@@ -85,6 +88,7 @@ export class Evaluation {
   async #step(): Promise<Outcome | null> {
     const { record } = this;
     if (record.result !== null) return { kind: "result", record };
+    if (record.pending !== undefined) return await gather(this, record.pending);
     const steps: Record<Phase, () => Promise<Outcome | null>> = {
       PREPARED: () => submit(this),
       SUBMITTING: () => reconcile(this),

@@ -17,15 +17,17 @@ export async function submit(evaluation: Evaluation): Promise<Outcome | null> {
   const ready = await context.allocations.ensure((text) => evaluation.say(text));
   if (!ready.ok) return { kind: "problem", problem: ready.error };
   if (evaluation.record.cancelRequested || context.closing.aborted) return null;
-  const remote = remoteRun(context.campaign, evaluation.request, evaluation.record.nonce, context.env);
+  const { nonce, invocationId, attempt } = evaluation.record;
+  const nextJob = jobName(invocationId, attempt + 1, context.sha256);
+  const names = { nonce, jobName: nextJob };
+  const remote = remoteRun(context.campaign, evaluation.request, names, context.env);
   // The snapshot is there; what the job finds beside it is put into it now.
   const staged = await context.staging.snapshot(keyOf(evaluation.record), remote.extra);
   if (!staged.ok) return { kind: "problem", problem: staged.error };
-  const { invocationId, attempt } = evaluation.record;
   await evaluation.change({
     phase: "SUBMITTING",
     attempt: attempt + 1,
-    jobName: jobName(invocationId, attempt + 1, context.sha256),
+    jobName: nextJob,
     allocation: ready.value,
     resources: context.campaign.resources,
     remoteJobId: null,
