@@ -1,3 +1,4 @@
+import { MOST_FILE_BYTES, MOST_FILES } from "./declared/globs.ts";
 import { MAX_ARTIFACT_BYTES } from "./markers.ts";
 import type { EvaluationKind } from "./types.ts";
 
@@ -18,7 +19,13 @@ export const CAPABILITIES = {
   kinds: KINDS,
   parallelCandidates: { supported: false, reason: NO_PARALLEL },
   remoteProfiler: { supported: false, reason: NO_PROFILER, kinds: ["auto", "none"], supportPath: null },
-  artifacts: { benchmarkOutput: true, declared: false, maxBytes: MAX_ARTIFACT_BYTES },
+  artifacts: {
+    benchmarkOutput: true,
+    declared: true,
+    maxBytes: MAX_ARTIFACT_BYTES,
+    declaredMaxFiles: MOST_FILES,
+    declaredMaxBytes: MOST_FILE_BYTES,
+  },
   environment: { allow: true, set: true },
   cancel: true,
   reattach: true,

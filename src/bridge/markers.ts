@@ -14,6 +14,7 @@
  * - `stopped`: the last act of a job whose shell was itself asked to end (allocation over, preempted, cancelled): the
  *   codes of what ran inside say nothing about the program.
  * - `artifact-begin`: lines of base64 follow until `artifact-end`; joined and decoded they are `size` bytes.
+ * - `files-begin`: lines about the files that the call declared follow until `files-end`.
  * - `artifact-unsent`: there is an artifact, but it does not come: above the limit, or not readable.
  */
 export type Marker =
@@ -21,6 +22,8 @@ export type Marker =
   | { readonly kind: "stopped" }
   | { readonly kind: "artifact-begin"; readonly size: number }
   | { readonly kind: "artifact-end" }
+  | { readonly kind: "files-begin" }
+  | { readonly kind: "files-end" }
   | { readonly kind: "artifact-unsent"; readonly reason: "too-big" | "unreadable" };
 
 const WORDS = {
@@ -29,6 +32,8 @@ const WORDS = {
   "artifact-begin": "ARTIFACT_BEGIN",
   "artifact-end": "ARTIFACT_END",
   "artifact-unsent": "ARTIFACT_UNSENT",
+  "files-begin": "FILES_BEGIN",
+  "files-end": "FILES_END",
 } as const satisfies Record<Marker["kind"], string>;
 
 /** Largest artifact that is sent in-band, bytes before base64. */
@@ -77,6 +82,10 @@ export function readMarker(line: string, nonce: string): Marker | null {
       return said === "" ? { kind: "stopped" } : null;
     case WORDS["artifact-end"]:
       return said === "" ? { kind: "artifact-end" } : null;
+    case WORDS["files-begin"]:
+      return said === "" ? { kind: "files-begin" } : null;
+    case WORDS["files-end"]:
+      return said === "" ? { kind: "files-end" } : null;
     default:
       return null;
   }

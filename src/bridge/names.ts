@@ -1,5 +1,11 @@
 import { canonicalJson } from "./python-json.ts";
-import type { AcceleratorBackend, EvaluationKind, EvaluationRequest, ResolvedResources } from "./types.ts";
+import type {
+  AcceleratorBackend,
+  Declared,
+  EvaluationKind,
+  EvaluationRequest,
+  ResolvedResources,
+} from "./types.ts";
 
 /** SHA-256 of a text's UTF-8 bytes as 64 lower-case hex digits; given by the host, so that names stay a pure matter. */
 export type Sha256Hex = (text: string) => string;
@@ -57,8 +63,15 @@ export function tokenFileName(
   kind: EvaluationKind,
   requestArguments: readonly string[],
   sha256Hex: Sha256Hex,
+  declared?: Declared,
 ): string {
-  return `pending-${sha256Hex(canonicalJson([kind, requestArguments])).slice(0, 16)}`;
+  const asked = [kind, requestArguments, ...(declared === undefined ? [] : [declaredFields(declared)])];
+  return `pending-${sha256Hex(canonicalJson(asked)).slice(0, 16)}`;
+}
+
+/** A declaration as it stands on the wire and in digests. */
+export function declaredFields({ globs, maxFiles, maxBytes }: Declared) {
+  return { globs, max_files: maxFiles, max_bytes: maxBytes };
 }
 
 /**
@@ -78,6 +91,7 @@ export function requestDigest(
         kind: request.kind,
         arguments: request.arguments,
         artifacts: request.artifacts,
+        declared: request.declared === undefined ? undefined : declaredFields(request.declared),
       },
       command: [...command, ...request.arguments],
       framework_setup_command: setup ?? undefined,

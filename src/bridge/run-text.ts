@@ -1,4 +1,6 @@
 import { GateError } from "../lib/errors.ts";
+import { afterLines, beforeLines, type CollectOptions } from "./declared/collect-text.ts";
+import { makeRootLines } from "./declared/root.ts";
 import { ENVIRONMENT_FILE } from "./environment-file.ts";
 import { MAX_ARTIFACT_BYTES, markerWord } from "./markers.ts";
 import { quoteWord, quoteWords } from "./shell-words.ts";
@@ -16,6 +18,10 @@ export interface RunOptions {
   readonly commandPrefix: readonly string[] | null;
   /** Letters and digits. */
   readonly nonce: string;
+  /** The profile's persistent folder as written, made where it is missing; absent = none. */
+  readonly root?: string;
+  /** Files to be returned besides; absent = none. */
+  readonly collect?: CollectOptions;
 }
 
 /** The names under which the layers appear in a process list. */
@@ -30,7 +36,8 @@ const SETTLE_S = 1;
  *
  * The marker is printed outside the prefix: a nested step or a container that dies takes its own shell along, and
  * only a shell around it can still say how it ended. The artifact is printed inside, since a container's `/tmp` is seen
- * from nowhere else.
+ * from nowhere else. Declared files lie in the job's folder, which both sides see; they are looked for outside, where
+ * the persistent folder is mounted and the tools are the node's.
  *
  * When the allocation ends, Slurm sends SIGTERM to every process of the step, so the evaluator's death is no answer:
  * the marker's shell catches the signal and then says `stopped` instead of an exit code. A nested step may be
@@ -47,8 +54,7 @@ export function runText(options: RunOptions): string {
   if (environment) words = withEnvironment(words);
   return withMarker(
     commandPrefix === null ? `${quoteWords(words)}` : prefixed(words, commandPrefix),
-    nonce,
-    commandPrefix !== null,
+    options,
   );
 }
 
@@ -106,15 +112,21 @@ function prefixed(words: readonly string[], prefix: readonly string[]): string {
   return `export ${WORKDIR}="$(pwd)" && ${quoteWords(inner)} "$${WORKDIR}" ${quoteWords(words)}`;
 }
 
-function withMarker(command: string, nonce: string, isPrefixed: boolean): string {
+function withMarker(command: string, options: RunOptions): string {
+  const { nonce, root, collect } = options;
   const script = [
+    ...(root === undefined ? [] : makeRootLines(root)),
+    ...(collect === undefined ? [] : beforeLines(collect)),
     `stopped=`,
     `trap 'stopped=1' TERM INT HUP`,
     // A subshell has the traps' signals back at their defaults, and so has what runs in it.
     `( ${command}`,
     `)`,
     `status=$?`,
-    ...(isPrefixed ? [`if [ "$status" -ne 0 ]; then sleep ${SETTLE_S}; fi`] : []),
+    ...(options.commandPrefix !== null ? [`if [ "$status" -ne 0 ]; then sleep ${SETTLE_S}; fi`] : []),
+    ...(collect === undefined
+      ? []
+      : [`if [ -z "$stopped" ]; then`, ...afterLines(collect), `else rm -rf -- "$kept"`, `fi`]),
     `if [ -n "$stopped" ]; then`,
     `  printf '\\n%s\\n' ${markerWord("stopped", nonce)}`,
     `else`,

@@ -4,8 +4,8 @@ import type { ResolvedResources } from "./types.ts";
 export interface ExecTask {
   readonly run: string;
   readonly name: string;
-  /** The snapshot's folder on this host. */
-  readonly workdir: string;
+  /** The snapshot's folder on this host; null = the job needs none. */
+  readonly workdir: string | null;
 }
 
 /**
@@ -31,7 +31,7 @@ export function taskDocument(resources: ResolvedResources, exec: ExecTask | null
     run: exec?.run ?? "true",
     ...(exec === null ? {} : { name: exec.name }),
     ...(isSlurm && Object.keys(options).length > 0 ? { config: { slurm: { sbatch_options: options } } } : {}),
-    ...(exec === null ? {} : { workdir: exec.workdir }),
+    ...(exec === null || exec.workdir === null ? {} : { workdir: exec.workdir }),
   };
   return `${JSON.stringify(document)}\n`;
 }

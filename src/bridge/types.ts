@@ -15,6 +15,28 @@ export interface EvaluationRequest {
   readonly arguments: readonly string[];
   /** Empty, or that path. */
   readonly artifacts: readonly string[];
+  /** An extension that the public clients never send. */
+  readonly declared?: Declared;
+}
+
+/** Files that a call wants back besides: patterns relative to the job's folder, and how much of them at most. */
+export interface Declared {
+  readonly globs: readonly string[];
+  readonly maxFiles: number;
+  readonly maxBytes: number;
+}
+
+/** A file that came back. `path` is relative to the job's folder. */
+export interface DeclaredFile {
+  readonly path: string;
+  readonly size: number;
+  readonly sha256: string;
+}
+
+/** One that did not, and why, as the end of "PATH is left out: ...". `*` = all of them. */
+export interface LeftOutFile {
+  readonly path: string;
+  readonly reason: string;
 }
 
 /** Which of the two client lines the error frames are for: `mainline` has no `message`. */
@@ -33,6 +55,10 @@ export interface ArtifactData {
 export type Frame =
   | { readonly type: "stdout" | "stderr"; readonly data: string }
   | { readonly type: "artifact"; readonly artifact: ArtifactData }
+  /** Only to a client that declared files: one begins, its bytes in order, and how many came in all. */
+  | { readonly type: "file"; readonly file: DeclaredFile }
+  | { readonly type: "file_data"; readonly dataBase64: string }
+  | { readonly type: "files"; readonly count: number }
   | {
       readonly type: "result";
       readonly status: WireStatus;
@@ -72,6 +98,8 @@ export interface Profile {
   readonly allocationTime: string | null;
   /** `$USER` and `$HOME` expanded. */
   readonly remoteArtifactRoot: string | null;
+  /** The same as the file has it: a job expands them itself, since the operator may have another name there. */
+  readonly remoteArtifactRootWritten?: string;
 }
 
 /** A portable request on a profile: what an allocation is made of. */
@@ -88,6 +116,7 @@ export interface ResolvedResources {
   readonly commandPrefix: readonly string[] | null;
   readonly allocationTime: string | null;
   readonly remoteArtifactRoot: string | null;
+  readonly remoteArtifactRootWritten?: string;
 }
 
 /** Everything a daemon is started with, checked, every path absolute. */
@@ -128,6 +157,8 @@ export interface Campaign {
   };
   /** The job's facts when the campaign names a model (`model`, `batch`, ...), for the judge. */
   readonly job: Readonly<Record<string, string>> | null;
+  /** Days that files of ours stay below the profile's persistent folder (7). */
+  readonly artifactDays?: number;
 }
 
 export type Phase = "PREPARED" | "SUBMITTING" | "SUBMITTED" | "RUNNING" | "COMPLETED" | "ACKNOWLEDGED";
@@ -152,6 +183,21 @@ export interface EvaluationResult {
   readonly jobName: string;
   readonly remoteJobId: number;
   readonly attempt: number;
+  /** What became of the files that the call declared; their bytes lie in the run's state folder. */
+  readonly declared?: {
+    readonly files: readonly DeclaredFile[];
+    readonly leftOut: readonly LeftOutFile[];
+    /** Further ones left out that are not named. */
+    readonly more: number;
+  };
+}
+
+/** How an evaluation ended whose declared files are still on the cluster: it is not run again for them. */
+export interface PendingResult {
+  readonly result: EvaluationResult;
+  /** The attempt's folder below the persistent one. */
+  readonly folder: string;
+  readonly stored: readonly (DeclaredFile & { readonly number: number })[];
 }
 
 /**
@@ -189,7 +235,7 @@ export interface JournalRecord {
     readonly seen: string;
   }[];
   /** What was asked, so that an attempt can be repeated without its client. */
-  readonly request?: Pick<EvaluationRequest, "arguments" | "artifacts">;
+  readonly request?: Pick<EvaluationRequest, "arguments" | "artifacts" | "declared">;
   /** Names the snapshot in the staging area where it is not the invocation's id. */
   readonly snapshotKey?: string;
   /** Attempts that an earlier call used up; the bound on retries counts those since. */
@@ -200,4 +246,6 @@ export interface JournalRecord {
   readonly outputRestarts?: number;
   /** A job of this name was taken to be nowhere: it is looked for once more before it is submitted again. */
   readonly mayExist?: boolean;
+  /** Set while the program has ended and declared files are being fetched. */
+  readonly pending?: PendingResult;
 }

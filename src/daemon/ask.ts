@@ -99,10 +99,11 @@ function finished(
 }
 
 function isSame(record: JournalRecord, request: EvaluationRequest): boolean {
-  const { arguments: given = request.arguments, artifacts = request.artifacts } = record.request ?? {};
+  const { arguments: given, artifacts, declared } = record.request ?? request;
   return (
     record.kind === request.kind &&
-    JSON.stringify([given, artifacts]) === JSON.stringify([request.arguments, request.artifacts])
+    JSON.stringify([given, artifacts, declared]) ===
+      JSON.stringify([request.arguments, request.artifacts, request.declared])
   );
 }
 
@@ -122,7 +123,7 @@ function pinned(record: JournalRecord, sha256: string, requestSha256: string): s
 
 function blank(
   context: Context,
-  { kind, invocationId, arguments: given, artifacts }: EvaluationRequest,
+  { kind, invocationId, arguments: given, artifacts, declared }: EvaluationRequest,
   now: Pick<JournalRecord, "requestSha256" | "snapshotSha256"> & Pick<Partial<JournalRecord>, "snapshotKey">,
 ): JournalRecord {
   return prepare({
@@ -132,6 +133,6 @@ function blank(
     nonce: context.randomHex(16),
     jobName: jobName(invocationId, 1, context.sha256),
     createdMs: context.nowMs(),
-    request: { arguments: given, artifacts },
+    request: { arguments: given, artifacts, ...(declared === undefined ? {} : { declared }) },
   });
 }

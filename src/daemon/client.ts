@@ -1,10 +1,12 @@
 import { tokenFileName } from "../bridge/names.ts";
-import type { EvaluationKind } from "../bridge/types.ts";
+import type { Declared, EvaluationKind } from "../bridge/types.ts";
 import { decodeBase64, FrameReader } from "../bridge/wire/client.ts";
 import { MAX_FRAME_BYTES } from "../bridge/wire/line.ts";
 import { encodeAck, encodeRequest, isArtifactPath, isInvocationId } from "../bridge/wire/request.ts";
 import { connectUnix, type LineSocket } from "../host/socket.ts";
+import type { Result } from "../lib/result.ts";
 import { cancelRequestLine } from "./cancel-request.ts";
+import { IncomingFiles } from "./incoming-files.ts";
 
 /** How the client ends, as the public one does. */
 export type ClientExit = 0 | 1 | 2 | 130;
@@ -19,6 +21,8 @@ export interface ClientHost {
   /** Both durable; the reason when they could not be done. */
   readonly writeFile: (path: string, bytes: Uint8Array) => string | null;
   readonly removeFile: (path: string) => string | null;
+  /** A file below a folder of the caller's, written as its bytes come; the reason where it cannot be. */
+  readonly beginFile: (folder: string, path: string) => Result<IncomingFile, string>;
   readonly makeFolder: (path: string) => string | null;
   readonly newId: () => string;
   readonly sha256Text: (text: string) => string;
@@ -36,6 +40,18 @@ export interface ClientOptions {
   /** Folder that keeps the id of a request until its result is acknowledged. */
   readonly callerState: string;
   readonly timeoutS: number | null;
+  /** Files to be returned besides, and the folder they are put into; absent = none. */
+  readonly declared?: { readonly asked: Declared; readonly folder: string };
+}
+
+/** A declared file on its way into the caller's folder. */
+export interface IncomingFile {
+  /** Both return why it could not be done, or null. */
+  readonly write: (bytes: Uint8Array) => string | null;
+  /** Gives it its name where it is what was announced; whatever was there before is replaced. */
+  readonly end: (size: number, sha256: string) => string | null;
+  /** Removes what came of it. */
+  readonly drop: () => void;
 }
 
 /** Time that a cancelled evaluation has to end before the client leaves it. */
@@ -60,7 +76,8 @@ export async function evaluate(options: ClientOptions, host: ClientHost): Promis
     say(`the caller state folder ${callerState} cannot be made: ${folder}`);
     return 2;
   }
-  const tokenPath = `${callerState}/${tokenFileName(kind, options.arguments, host.sha256Text)}`;
+  const asked = options.declared?.asked;
+  const tokenPath = `${callerState}/${tokenFileName(kind, options.arguments, host.sha256Text, asked)}`;
   const kept = host.readToken(tokenPath)?.trim() ?? "";
   const known = isInvocationId(kept);
   const id = known ? kept : host.newId();
@@ -78,11 +95,24 @@ export async function evaluate(options: ClientOptions, host: ClientHost): Promis
     say(`no bridge answers on ${socketPath} (${(error as { code?: string }).code ?? error}).`);
     return 1;
   }
-  const request = encodeRequest({ kind, invocationId: id, arguments: options.arguments, artifacts });
+  const declares = asked === undefined ? {} : { declared: asked };
+  const request = encodeRequest({
+    kind,
+    invocationId: id,
+    arguments: options.arguments,
+    artifacts,
+    ...declares,
+  });
   const control = watchUser(options, id, socket, host, say);
   try {
     await socket.send(new TextEncoder().encode(request), null);
-    return await relay(socket, { id, artifacts, tokenPath }, host, say, control);
+    const files = options.declared === undefined ? null : new IncomingFiles(options.declared, host);
+    try {
+      const wanted = { invocationId: id, artifacts, ...declares };
+      return await relay(socket, { wanted, tokenPath, files }, host, say, control);
+    } finally {
+      files?.drop();
+    }
   } finally {
     control.end();
     socket.destroy();
@@ -157,12 +187,21 @@ async function cancelRemotely(socketPath: string, id: string, say: (text: string
 /** Relays frames until the result; what ends it otherwise is exit 2, and the token stays. */
 async function relay(
   socket: LineSocket,
-  { id, artifacts, tokenPath }: { id: string; artifacts: readonly string[]; tokenPath: string },
+  {
+    wanted,
+    tokenPath,
+    files,
+  }: {
+    wanted: ConstructorParameters<typeof FrameReader>[0];
+    tokenPath: string;
+    files: IncomingFiles | null;
+  },
   host: ClientHost,
   say: (text: string) => void,
   control: Control,
 ): Promise<ClientExit> {
-  const reader = new FrameReader({ invocationId: id, artifacts }, host.sha256Bytes);
+  const id = wanted.invocationId;
+  const reader = new FrameReader(wanted, host.sha256Bytes);
   let exit: ClientExit | null = null;
   let lastError = "";
   for (;;) {
@@ -206,6 +245,14 @@ async function relay(
           return 2;
         }
         break;
+      }
+      case "file":
+      case "file_data":
+      case "files": {
+        const unwritten = files?.take(frame) ?? null;
+        if (unwritten === null) break;
+        say(unwritten);
+        return 2;
       }
       case "result":
         exit = EXITS[frame.status];

@@ -10,6 +10,7 @@ import { type Context, saved } from "./context.ts";
 import { Client, deliver } from "./delivery.ts";
 import type { Evaluation } from "./evaluation.ts";
 import type { Evaluations } from "./evaluations.ts";
+import { handFiles } from "./hand-files.ts";
 
 /** What the connections of a daemon share. */
 export interface Desk {
@@ -120,6 +121,8 @@ async function handResult(
   if (result === null) return;
   if (result.diagnosis !== null) await client.say(result.diagnosis);
   if (result.artifact !== null) await client.send({ type: "artifact", artifact: result.artifact });
+  const { declared } = evaluation.request;
+  if (declared !== undefined && !(await handFiles(context, client, result, invocationId, declared))) return;
   const { status, skyExitCode, remoteJobId } = result;
   if (!(await client.send({ type: "result", status, skyExitCode, remoteJobId }))) return;
   const line = await socket.readLine(MAX_REQUEST_BYTES, context.limits.ackMs);
@@ -130,6 +133,7 @@ async function handResult(
   await saved(context, acknowledge(record));
   await client.send({ type: "acked", invocationId });
   await candidates.prune();
+  context.files.prune(context.journal.all());
 }
 
 async function cancel({ evaluations }: Desk, client: Client, id: string): Promise<void> {

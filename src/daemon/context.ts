@@ -2,6 +2,7 @@ import type { Step } from "../bridge/journal/transitions.ts";
 import type { Allocation, Campaign, JournalRecord } from "../bridge/types.ts";
 import { GateError } from "../lib/errors.ts";
 import type { Result } from "../lib/result.ts";
+import type { FileStore } from "./file-store.ts";
 import type { Limits } from "./limits.ts";
 import type { BridgeProblem, Journal, Sky, SkyProblem, Staging } from "./types.ts";
 
@@ -27,6 +28,7 @@ export interface Context {
   readonly sky: Sky;
   readonly journal: Journal;
   readonly staging: Staging;
+  readonly files: FileStore;
   readonly allocations: Allocations;
   readonly limits: Limits;
   readonly nowMs: () => number;

@@ -4,6 +4,7 @@ import { type Look, lookOf } from "../bridge/evidence/look.ts";
 import { lostAttempt } from "./attempts.ts";
 import { type Outcome, problem } from "./context.ts";
 import type { Evaluation } from "./evaluation.ts";
+import { conclude } from "./gather.ts";
 import { resultOf } from "./result.ts";
 import type { LogsEnd, SkyProblem } from "./types.ts";
 
@@ -50,7 +51,7 @@ export async function decide(evaluation: Evaluation, end: LogsEnd | null): Promi
     });
     switch (verdict.next) {
       case "finish":
-        return await evaluation.finish(resultOf(evaluation, verdict, end));
+        return await conclude(evaluation, resultOf(evaluation, verdict, end), end);
       case "retry":
         return await lost(evaluation, verdict);
       case "follow":

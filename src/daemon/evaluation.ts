@@ -2,6 +2,7 @@ import { cancelRequested, complete, type Step } from "../bridge/journal/transiti
 import type { EvaluationRequest, EvaluationResult, JournalRecord, Phase } from "../bridge/types.ts";
 import { type Context, type Outcome, problem, saved } from "./context.ts";
 import { follow } from "./follow.ts";
+import { gather } from "./gather.ts";
 import { Output, spoken } from "./output.ts";
 import { reconcile, submit } from "./submit.ts";
 
@@ -88,6 +89,7 @@ export class Evaluation {
   async #work(): Promise<Outcome | null> {
     const { record } = this;
     if (record.result !== null) return { kind: "result", record };
+    if (record.pending !== undefined) return await gather(this, record.pending);
     const steps: Record<Phase, () => Promise<Outcome | null>> = {
       PREPARED: () => submit(this),
       SUBMITTING: () => reconcile(this),

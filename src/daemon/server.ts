@@ -126,6 +126,7 @@ export function startDaemon(options: ServerOptions): RunningDaemon {
       if (state === "starting") state = "serving";
       evaluations.open();
       void candidates.prune();
+      context.files.prune(context.journal.all());
       return null;
     },
     close: (reason) => {
@@ -149,6 +150,7 @@ async function resumed(context: Context, record: JournalRecord): Promise<Evaluat
     invocationId,
     arguments: request?.arguments ?? [],
     artifacts: request?.artifacts ?? [],
+    ...(request?.declared === undefined ? {} : { declared: request.declared }),
   });
   evaluation.isResumed = true;
   return evaluation;

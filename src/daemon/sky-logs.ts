@@ -64,6 +64,7 @@ export async function followLogs(
       stopped: said.stopped,
       listedExit: said.listedExit,
       artifact: said.artifact,
+      files: said.files,
       causes: [...said.causes, ...causes],
     };
   } finally {

@@ -11,6 +11,7 @@ import { sleep } from "../host/turn.ts";
 import { GateError } from "../lib/errors.ts";
 import { makeAllocations } from "./allocation.ts";
 import type { Context } from "./context.ts";
+import { openFileStore } from "./file-store.ts";
 import { openJournal } from "./journal.ts";
 import { LIMITS, type Limits } from "./limits.ts";
 import { placesOf, pointerFile } from "./places.ts";
@@ -114,6 +115,7 @@ function contextOf(
     sky,
     journal,
     staging: staging,
+    files: openFileStore(join(campaign.stateDir, "files")),
     allocations: makeAllocations({
       campaign,
       clusterName: name,

@@ -29,7 +29,7 @@ export async function submit(evaluation: Evaluation): Promise<Outcome | null> {
   // One that was taken to be nowhere may have come after all.
   const late = evaluation.record.mayExist === true ? await jobNow(evaluation, allocation) : null;
   const key = keyOf(evaluation.record);
-  const remote = remoteRun(context.campaign, evaluation.request, evaluation.record.nonce, context.env);
+  const remote = remoteRun(context.campaign, evaluation.request, evaluation.record, context.env);
   // The snapshot is there; what the job finds beside it is put into it now.
   const staged = await context.staging.snapshot(key, remote.extra);
   if (!staged.ok) return { kind: "problem", problem: staged.error };

@@ -88,6 +88,8 @@ export interface LogsEnd {
   readonly listedExit: number | null;
   /** base64 text of the artifact between our markers; "too-big" when the job said so. */
   readonly artifact: string | "too-big" | null;
+  /** The lines about declared files; null where they did not come. */
+  readonly files?: string | null;
   /** Undecorated lines that name a cause (`DUE TO TIME LIMIT`, `Node failure on` ...), redacted. */
   readonly causes: readonly string[];
 }
@@ -116,7 +118,8 @@ export interface ExecOptions {
   readonly clusterName: string;
   readonly jobName: string;
   readonly resources: ResolvedResources;
-  readonly workdir: string;
+  /** Null: the job needs none. */
+  readonly workdir: string | null;
   /** The run text, made by `bridge/task-document.ts`. */
   readonly run: string;
 }

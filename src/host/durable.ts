@@ -130,6 +130,16 @@ export async function replaceDurably(path: string, parts: Iterable<Uint8Array>):
   }
 }
 
+/** Gives a file that is on the disk its name; resolves when that would survive a power cut. */
+export async function renameDurably(from: string, to: string): Promise<void> {
+  try {
+    renameSync(from, to);
+    await syncFolder(dirname(to));
+  } catch (error) {
+    throw diskFault(error, "write", to);
+  }
+}
+
 /** Resolves when the names in a folder would survive a power cut. */
 export function syncFolder(folder: string): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -7,6 +7,7 @@ import {
   began,
   cancelRequested,
   complete,
+  gathering,
   nextJobName,
   outputRestarted,
   retry,
@@ -53,6 +54,17 @@ describe("a record's way", () => {
     ]);
     for (const record of way)
       expect(readRecord(JSON.parse(JSON.stringify(record)), hex)).toEqual({ ok: true, value: record });
+  });
+
+  test("files that are still on the cluster hold the end back; a daemon that was away starts them from SUBMITTED", () => {
+    const pending = { result: result(), folder: "job-a1-0123456789ab", stored: [] };
+    for (const record of [atSubmitted(), atRunning()]) {
+      const held = done(gathering(record, pending, 70));
+      expect([held.phase, held.startedMs, held.result]).toEqual(["RUNNING", record.startedMs ?? 70, null]);
+      expect(readRecord(JSON.parse(JSON.stringify(held)), hex)).toEqual({ ok: true, value: held });
+      expect(done(complete(held, result())).pending).toBeUndefined();
+      expect(done(retry(held, NODE_FAILED, "f".repeat(32))).pending).toBeUndefined();
+    }
   });
 
   test("a retry takes the next job name and begins anew, the count kept", () => {
@@ -171,6 +183,11 @@ describe("a record's way", () => {
       "is SUBMITTING and cannot take another candidate",
     ],
     ["begun before it runs", () => began(atSubmitted(), 1), "is SUBMITTED and cannot begin later"],
+    [
+      "files of what never was submitted",
+      () => gathering(prepared(), { result: result(), folder: "f", stored: [] }, 1),
+      "is PREPARED and cannot gather its files",
+    ],
     ["output anew after the end", () => outputRestarted(completed()), "cannot have its output read anew"],
   ];
   for (const [name, step, said] of refused)

@@ -417,8 +417,8 @@ test("INIT is waited for, a stopped cluster is taken down and launched anew", ()
 
 describe("an allocation that waits in the cluster's queue", () => {
   test("for longer than a launch may go unseen: it is waited for, and its clients are told", () =>
-    on({ scenario: { pendingS: 1.5 } }, async (b) => {
-      const daemon = await b.start({ waitFor: "listening on", limits: { launchMs: 400 } });
+    on({ scenario: { pendingS: 6 } }, async (b) => {
+      const daemon = await b.start({ waitFor: "listening on", limits: { launchMs: 4000 } });
       const { exit, out, err } = await b.evaluate(["accuracy"]);
       expect([exit, out]).toEqual([0, "checked\n"]);
       expect(err).toContain("the cluster's own queue decides how long it takes");

@@ -52,6 +52,7 @@ export interface CampaignDraft {
   readonly launchTimeoutS: number | null;
   readonly environment: { readonly allow: readonly string[]; readonly set: Readonly<Record<string, string>> };
   readonly job: Readonly<Record<string, string>> | null;
+  readonly artifactDays?: number;
   /** The campaign file's path, for messages; null where there is none. */
   readonly campaignPath: string | null;
 }
@@ -159,6 +160,7 @@ export function draftCampaign(flags: CampaignFlags, file: FileText | null, place
     launchTimeoutS: fromFile.launch_timeout ?? null,
     environment: environmentOf(fromFile, file),
     job: jobOf(fromFile),
+    ...(fromFile.artifact_days === undefined ? {} : { artifactDays: fromFile.artifact_days }),
     campaignPath: file?.path ?? null,
   };
 }

@@ -34,6 +34,9 @@ export function readClusters(file: FileText, names: Names): readonly Profile[] {
             names,
             `\`profiles.${name}.remote_artifact_root\` in ${file.path}`,
           ),
+    ...(raw.remote_artifact_root === undefined
+      ? {}
+      : { remoteArtifactRootWritten: raw.remote_artifact_root.trim() }),
   }));
 }
 
@@ -159,5 +162,8 @@ export function resolveResources(
     commandPrefix: profile.commandPrefix,
     allocationTime: profile.allocationTime,
     remoteArtifactRoot: profile.remoteArtifactRoot,
+    ...(profile.remoteArtifactRootWritten === undefined
+      ? {}
+      : { remoteArtifactRootWritten: profile.remoteArtifactRootWritten }),
   };
 }

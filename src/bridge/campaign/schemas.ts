@@ -78,7 +78,7 @@ const PROFILE = v.strictObject({
   remote_artifact_root: v.optional(
     described(
       text("a path", "Write a path that begins with /, $HOME or $USER's folder, or leave the key out."),
-      "Persistent folder on the cluster for models and caches; $USER and $HOME are expanded.",
+      "Persistent folder on the cluster for models, caches and large artifacts, made where it is missing; $USER and $HOME are expanded there.",
     ),
   ),
 });
@@ -215,6 +215,12 @@ export const CAMPAIGN = v.strictObject({
     described(
       positiveNumber("Write seconds, for example 14400."),
       "Seconds an allocation may wait in the cluster's queue before it is given up (as long as it takes).",
+    ),
+  ),
+  artifact_days: v.optional(
+    described(
+      wholeNumber(1, "Write days, for example 7."),
+      "Days that files kept below the profile's remote_artifact_root stay there (7).",
     ),
   ),
   environment: v.optional(

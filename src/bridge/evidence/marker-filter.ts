@@ -9,6 +9,8 @@ export interface Marked {
   readonly stopped: boolean;
   /** base64 text of the artifact as it came; `too-big` also where the job could not read it. */
   readonly artifact: string | "too-big" | null;
+  /** The lines about declared files, whole; null where there are none, or more than there may be. */
+  readonly files: string | null;
 }
 
 /** How every marker line begins; a last line that could still become one is held back. */
@@ -17,6 +19,8 @@ const START = Buffer.from("__NEURARCH_BRIDGE_");
 const MAX_MARKER_BYTES = 256;
 /** base64 of the largest artifact with a newline every 60 characters. */
 const MAX_BASE64_BYTES = Math.ceil((MAX_ARTIFACT_BYTES * 4) / 3) + 65_536;
+/** The same of declared files, with a thousand lines that each have a path. */
+const MAX_FILES_BYTES = MAX_BASE64_BYTES + 6_000_000;
 
 /**
  * Takes our marker lines, the artifact between them, and one empty line before a marker out of the program's bytes.
@@ -30,6 +34,11 @@ export class MarkerFilter {
   /** Whether the first byte that comes (after `rest`) begins a line. */
   private atLineStart = true;
   private inArtifact = false;
+  /** Within the lines about declared files; those that came, null once they are too many. */
+  private inFiles = false;
+  private fileLines: string[] | null = null;
+  private fileBytes = 0;
+  private files: string | null = null;
   private artifactParts: string[] = [];
   private artifactBytes = 0;
   private artifact: string | "too-big" | null = null;
@@ -50,8 +59,8 @@ export class MarkerFilter {
     }
     let from = 0;
     while (from < data.length) {
-      if (this.inArtifact) {
-        from = this.takeArtifact(data, from);
+      if (this.inArtifact || this.inFiles) {
+        from = this.inArtifact ? this.takeArtifact(data, from) : this.takeFiles(data, from);
         continue;
       }
       const found = this.nextMarker(data, from);
@@ -81,10 +90,15 @@ export class MarkerFilter {
       // Of a stream that was cut, `exit=1` may be the beginning of `exit=137`.
       const marker = final ? readMarker(text, this.nonceText) : null;
       if (marker !== null) this.heed(marker);
-      else if (final && !this.inArtifact) emit(this.rest);
+      else if (final && !this.inArtifact && !this.inFiles) emit(this.rest);
       this.rest = null;
     }
-    return { exitCode: this.exitCode, stopped: this.stopped, artifact: this.artifact };
+    return {
+      exitCode: this.exitCode,
+      stopped: this.stopped,
+      artifact: this.artifact,
+      files: this.files,
+    };
   }
 
   /** The next line that is one of ours; `marker` null = the last, unfinished line may still become one. */
@@ -157,15 +171,46 @@ export class MarkerFilter {
     return lineEnd + 1;
   }
 
+  private takeFiles(data: Buffer, from: number): number {
+    const lineEnd = data.indexOf(NEWLINE, from);
+    if (lineEnd === -1) {
+      this.rest = Buffer.from(data.subarray(from, from + MAX_FILES_BYTES));
+      return data.length;
+    }
+    if (lineEnd - from <= MAX_MARKER_BYTES) {
+      const marker = readMarker(data.toString("latin1", from, lineEnd), this.nonceText);
+      if (marker !== null) {
+        this.heed(marker);
+        return lineEnd + 1;
+      }
+    }
+    this.fileBytes += lineEnd - from;
+    if (this.fileBytes > MAX_FILES_BYTES) this.fileLines = null;
+    this.fileLines?.push(data.toString("latin1", from, lineEnd).trim());
+    return lineEnd + 1;
+  }
+
   private heed(marker: Marker): void {
     switch (marker.kind) {
+      case "files-begin":
+        this.inFiles = true;
+        this.fileLines = [];
+        this.fileBytes = 0;
+        return;
+      case "files-end":
+        this.files = this.inFiles && this.fileLines !== null ? this.fileLines.join("\n") : null;
+        this.fileLines = null;
+        this.inFiles = false;
+        return;
       case "end":
         if (this.exitCode === null || this.exitCode === 0) this.exitCode = marker.exitCode;
         this.inArtifact = false;
+        this.inFiles = false;
         return;
       case "stopped":
         this.stopped = true;
         this.inArtifact = false;
+        this.inFiles = false;
         return;
       case "artifact-begin":
         this.inArtifact = true;

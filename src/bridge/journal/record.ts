@@ -1,5 +1,5 @@
 import { fail, ok, type Result } from "../../lib/result.ts";
-import type { Allocation, EvaluationResult, JournalRecord, Phase } from "../types.ts";
+import type { Allocation, DeclaredFile, EvaluationResult, JournalRecord, Phase } from "../types.ts";
 import {
   artifactProblem,
   type Check,
@@ -44,7 +44,12 @@ const RESOURCES: Record<keyof NonNullable<JournalRecord["resources"]>, Check> = 
   commandPrefix: nullOr(listOf(isText)),
   allocationTime: nullOr(isText),
   remoteArtifactRoot: nullOr(isText),
+  remoteArtifactRootWritten: orAbsent(isText),
 };
+
+const FILE: Record<keyof DeclaredFile, Check> = { path: isText, size: isWhole, sha256: isDigest };
+const isFile: Check = (value) => shapeProblem(value, FILE);
+const isLeftOut: Check = (value) => shapeProblem(value, { path: isText, reason: isText });
 
 const RESULT: Record<keyof EvaluationResult, Check> = {
   class: isOneOf(CLASSES),
@@ -57,6 +62,15 @@ const RESULT: Record<keyof EvaluationResult, Check> = {
   jobName: isText,
   remoteJobId: isWhole,
   attempt: isWhole,
+  declared: orAbsent((value) =>
+    shapeProblem(value, { files: listOf(isFile), leftOut: listOf(isLeftOut), more: isWhole }),
+  ),
+};
+
+const PENDING: Record<keyof NonNullable<JournalRecord["pending"]>, Check> = {
+  result: (value) => shapeProblem(value, RESULT),
+  folder: isText,
+  stored: listOf((value) => shapeProblem(value, { ...FILE, number: isWhole })),
 };
 
 const FAILURE: Record<keyof JournalRecord["failures"][number], Check> = {
@@ -89,13 +103,20 @@ const RECORD: Record<keyof JournalRecord, Check> = {
   result: nullOr((value) => shapeProblem(value, RESULT)),
   failures: listOf((value) => shapeProblem(value, FAILURE)),
   request: orAbsent((value) =>
-    shapeProblem(value, { arguments: listOf(isString), artifacts: listOf(isString) }),
+    shapeProblem(value, {
+      arguments: listOf(isString),
+      artifacts: listOf(isString),
+      declared: orAbsent((value) =>
+        shapeProblem(value, { globs: listOf(isText), maxFiles: isCount, maxBytes: isCount }),
+      ),
+    }),
   ),
   snapshotKey: orAbsent(isText),
   attemptsBefore: orAbsent(isWhole),
   timedOut: orAbsent((value) => (typeof value === "boolean" ? null : "true or false")),
   outputRestarts: orAbsent(isWhole),
   mayExist: orAbsent((value) => (typeof value === "boolean" ? null : "true or false")),
+  pending: orAbsent((value) => shapeProblem(value, PENDING)),
 };
 
 /** A value as a record, or what is wrong with it: a missing, unknown or senseless field, or two that contradict. */
@@ -103,7 +124,8 @@ export function readRecord(value: unknown, sha256: Sha256): Result<JournalRecord
   const shape = shapeProblem(value, RECORD);
   if (shape !== null) return fail(shape);
   const record = value as JournalRecord;
-  const wrong = contradiction(record) ?? artifactProblem(record.result?.artifact ?? null, sha256);
+  const { artifact = null } = record.result ?? record.pending?.result ?? {};
+  const wrong = contradiction(record) ?? artifactProblem(artifact, sha256);
   return wrong === null ? ok(record) : fail(wrong);
 }
 
@@ -114,6 +136,7 @@ export function contradiction(record: JournalRecord): string | null {
   const ended = phase === "COMPLETED" || phase === "ACKNOWLEDGED";
   if (ended !== (result !== null))
     return ended ? `${phase} has no result` : `${phase} has a result before its end`;
+  if (record.pending !== undefined && phase !== "RUNNING") return `${phase} has a pending result`;
   if (phase === "PREPARED") {
     if (record.allocation !== null) return "PREPARED has an allocation";
     if (record.resources !== null) return "PREPARED has resources";

@@ -3,6 +3,7 @@ import type {
   Allocation,
   EvaluationResult,
   JournalRecord,
+  PendingResult,
   Phase,
   ResolvedResources,
   ResultClass,
@@ -134,9 +135,21 @@ export function cancelRequested(record: JournalRecord, byTimeout = false): Step 
 
 /** It has ended, whatever the class. From PREPARED only what never ran can end. */
 export function complete(record: JournalRecord, result: EvaluationResult): Step {
-  return from(record, ["PREPARED", "SUBMITTING", "SUBMITTED", "RUNNING"], "complete", {
+  return from(withoutPending(record), ["PREPARED", "SUBMITTING", "SUBMITTED", "RUNNING"], "complete", {
     phase: "COMPLETED",
     result,
+  });
+}
+
+/**
+ * The program has ended as `pending` says; it is complete once the files that it declared are here. A daemon that was
+ * away while it ran never saw it at work: `nowMs` then stands for its start.
+ */
+export function gathering(record: JournalRecord, pending: PendingResult, nowMs: number): Step {
+  return from(record, ["SUBMITTED", "RUNNING"], "gather its files", {
+    phase: "RUNNING",
+    startedMs: record.startedMs ?? nowMs,
+    pending,
   });
 }
 
@@ -158,7 +171,7 @@ export function retry(
   jobName: string = nextJobName(record.jobName),
 ): Step {
   if (jobName === record.jobName) return fail(`a retry needs another job name than ${jobName}`);
-  return from(record, ["SUBMITTING", "SUBMITTED", "RUNNING"], "be retried", {
+  return from(withoutPending(record), ["SUBMITTING", "SUBMITTED", "RUNNING"], "be retried", {
     phase: "PREPARED",
     jobName,
     nonce,
@@ -179,6 +192,10 @@ export function retry(
 export function nextJobName(jobName: string): string {
   const [, stem, attempt] = /^(.*)-a(\d+)$/.exec(jobName) ?? [];
   return stem === undefined ? `${jobName}-a2` : `${stem}-a${Number(attempt) + 1}`;
+}
+
+function withoutPending({ pending: _, ...record }: JournalRecord): JournalRecord {
+  return record;
 }
 
 function from(

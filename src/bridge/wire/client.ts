@@ -1,7 +1,12 @@
 import { fail, ok, type Result } from "../../lib/result.ts";
+import { shown } from "../../lib/shown.ts";
+import { isDeclared, isPlainPath } from "../declared/globs.ts";
 import { MAX_ARTIFACT_BYTES } from "../markers.ts";
-import type { ArtifactData, Frame, WireStatus } from "../types.ts";
+import type { ArtifactData, Declared, Frame, WireStatus } from "../types.ts";
+import { decodeBase64 } from "./base64.ts";
 import { keyProblem, MAX_FRAME_BYTES, type Message, readLine, versionProblem } from "./line.ts";
+
+export { decodeBase64 };
 
 /** SHA-256 of bytes as 64 lower-case hex digits. */
 export type Sha256OfBytes = (bytes: Uint8Array) => string;
@@ -14,9 +19,18 @@ const STATUSES: readonly string[] = ["COMPLETED", "APPLICATION_FAILED", "CANCELL
  */
 export class FrameReader {
   private artifactArrived = false;
+  /** Declared files: those that began, their bytes so far, and what is missing of the one that is coming. */
+  private readonly files = new Set<string>();
+  private fileBytes = 0;
+  private missing = 0;
+  private allFiles = false;
 
   constructor(
-    private readonly asked: { readonly invocationId: string; readonly artifacts: readonly string[] },
+    private readonly asked: {
+      readonly invocationId: string;
+      readonly artifacts: readonly string[];
+      readonly declared?: Declared;
+    },
     private readonly sha256: Sha256OfBytes,
   ) {}
 
@@ -34,15 +48,56 @@ export class FrameReader {
         return output(message.value, message.value.fields.type);
       case "artifact":
         return this.artifact(message.value);
+      case "file":
+      case "file_data":
+      case "files":
+        if (this.asked.declared === undefined) break;
+        return this.declared(message.value, this.asked.declared);
       case "result":
         return this.result(message.value);
       case "acked":
         return acked(message.value, this.asked.invocationId);
       case "error":
         return errorFrame(message.value);
-      default:
-        return fail("the bridge returned an invalid frame: its type is unknown");
     }
+    return fail("the bridge returned an invalid frame: its type is unknown");
+  }
+
+  /** Only what was asked for, each once and as long as announced; its digest is checked where it is written. */
+  private declared(message: Message, declared: Declared): Result<Frame, string> {
+    const bad = (why: string) => fail(`the bridge returned an invalid file: ${why}`);
+    const { fields } = message;
+    const kind = fields.type as "file" | "file_data" | "files";
+    const needed = { file: ["path", "size", "sha256"], file_data: ["data_base64"], files: ["count"] }[kind];
+    const keys = keyProblem(message, "the file", { needed: ["version", "type", ...needed] });
+    if (keys !== null) return bad(keys);
+    if (this.allFiles) return bad("it came after all of them");
+    if (kind === "file_data") {
+      const bytes = typeof fields.data_base64 === "string" ? decodeBase64(fields.data_base64) : null;
+      if (bytes === null || bytes.length === 0) return bad("its data is not base64");
+      if (bytes.length > this.missing) return bad("it has more bytes than announced");
+      this.missing -= bytes.length;
+      return ok({ type: "file_data", dataBase64: fields.data_base64 as string });
+    }
+    if (this.missing > 0) return bad("it has fewer bytes than announced");
+    if (kind === "files") {
+      if (!message.isInt("count") || fields.count !== this.files.size) return bad("not all of them came");
+      this.allFiles = true;
+      return ok({ type: "files", count: this.files.size });
+    }
+    const { path, size, sha256 } = fields;
+    if (typeof path !== "string" || !isPlainPath(path))
+      return bad(`its path ${JSON.stringify(shown(String(path), 80))} leads elsewhere`);
+    if (!isDeclared(path, declared.globs) || this.files.has(path))
+      return bad(`${shown(path, 80)} ${this.files.has(path) ? "came twice" : "is none that was asked for"}`);
+    if (!message.isInt("size") || typeof size !== "number" || size < 0) return bad("its size is not one");
+    if (typeof sha256 !== "string" || !/^[0-9a-f]{64}$/.test(sha256)) return bad("its digest is none");
+    this.fileBytes += size;
+    if (this.files.size >= declared.maxFiles || this.fileBytes > declared.maxBytes)
+      return bad("more of them came than were asked for");
+    this.files.add(path);
+    this.missing = size;
+    return ok({ type: "file", file: { path, size, sha256 } });
   }
 
   private artifact(message: Message): Result<Frame, string> {
@@ -79,6 +134,7 @@ export class FrameReader {
     if (status === "COMPLETED" && this.asked.artifacts.length > 0 && !this.artifactArrived)
       return bad("the artifact is missing");
     if (status !== "COMPLETED" && this.artifactArrived) return bad("an artifact came without completion");
+    if (this.asked.declared !== undefined && !this.allFiles) return bad("the declared files are missing");
     return ok({
       type: "result",
       status: status as WireStatus,
@@ -113,14 +169,4 @@ function errorFrame(message: Message): Result<Frame, string> {
   if (keys !== null || typeof error !== "string" || typeof said !== "string")
     return fail(`the bridge returned an invalid frame: ${keys ?? "its error is no text"}`);
   return ok({ type: "error", error, message: said });
-}
-
-/** Strict base64 (RFC 4648 section 4: padded, no other characters); null where it is none. */
-export function decodeBase64(text: string): Uint8Array | null {
-  if (text.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) return null;
-  try {
-    return Uint8Array.fromBase64(text);
-  } catch {
-    return null;
-  }
 }

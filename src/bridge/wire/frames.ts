@@ -26,6 +26,14 @@ function fieldsOf(frame: Frame, dialect: ErrorFrames): Record<string, unknown> {
       const { path, size, sha256, dataBase64 } = frame.artifact;
       return { ...head, path, size, sha256, data_base64: dataBase64 };
     }
+    case "file": {
+      const { path, size, sha256 } = frame.file;
+      return { ...head, path, size, sha256 };
+    }
+    case "file_data":
+      return { ...head, data_base64: frame.dataBase64 };
+    case "files":
+      return { ...head, count: frame.count };
     case "result":
       return {
         ...head,

@@ -1,5 +1,8 @@
 import { fail, ok, type Result } from "../../lib/result.ts";
-import type { EvaluationRequest } from "../types.ts";
+import { shown } from "../../lib/shown.ts";
+import { declaredProblem } from "../declared/globs.ts";
+import { declaredFields } from "../names.ts";
+import type { Declared, EvaluationRequest } from "../types.ts";
 import {
   keyProblem,
   MAX_REQUEST_BYTES,
@@ -50,7 +53,7 @@ export function parseRequest(
   const problem =
     keyProblem(message.value, "the request", {
       needed: ["version", "kind", "invocation_id"],
-      optional: ["arguments", "artifacts"],
+      optional: ["arguments", "artifacts", "declared"],
     }) ?? versionProblem(message.value, "the request");
   if (problem !== null) return refuse(problem);
   const { kind, invocation_id: invocationId } = fields;
@@ -62,9 +65,35 @@ export function parseRequest(
   const artifacts = Object.hasOwn(fields, "artifacts") ? textList(fields.artifacts) : [];
   if (given === null) return refuse("the request's arguments are not a list of texts");
   if (artifacts === null) return refuse("the request's artifacts are not a list of texts");
+  const declared = declaredOf(fields.declared);
+  if (!declared.ok) return refuse(declared.error);
   const allowed = argumentProblem(kind, given, artifacts, benchmarkOutputFlag);
   if (allowed !== null) return refuse(allowed);
-  return ok({ kind, invocationId, arguments: given, artifacts });
+  return ok({
+    kind,
+    invocationId,
+    arguments: given,
+    artifacts,
+    ...(declared.value === undefined ? {} : { declared: declared.value }),
+  });
+}
+
+/** The files that a client of ours wants back besides; undefined where it named none. The error is a sentence. */
+function declaredOf(value: unknown): Result<Declared | undefined, string> {
+  if (value === undefined) return ok(undefined);
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    return fail("the request's declared is not an object");
+  const { globs, max_files: maxFiles, max_bytes: maxBytes, ...rest } = value as Record<string, unknown>;
+  const [unknown] = Object.keys(rest);
+  if (unknown !== undefined)
+    return fail(`the request's declared has the unknown key ${JSON.stringify(shown(unknown, 40))}`);
+  const patterns = textList(globs);
+  if (patterns === null) return fail("the request's declared.globs are not a list of texts");
+  if (!Number.isSafeInteger(maxFiles) || !Number.isSafeInteger(maxBytes))
+    return fail("the request's declared.max_files and max_bytes are not whole numbers");
+  const declared = { globs: patterns, maxFiles: maxFiles as number, maxBytes: maxBytes as number };
+  const problem = declaredProblem(declared);
+  return problem === null ? ok(declared) : fail(problem);
 }
 
 /** What is wrong with a request's arguments and artifacts; null = nothing. */
@@ -108,6 +137,7 @@ export function encodeRequest(request: EvaluationRequest): string {
     kind: request.kind,
     arguments: request.arguments,
     artifacts: request.artifacts,
+    ...(request.declared === undefined ? {} : { declared: declaredFields(request.declared) }),
   })}\n`;
 }
 

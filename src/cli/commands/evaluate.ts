@@ -1,5 +1,7 @@
-import type { EvaluationKind } from "../../bridge/types.ts";
+import { declaredProblem, USUAL_FILE_BYTES, USUAL_FILES } from "../../bridge/declared/globs.ts";
+import type { Declared, EvaluationKind } from "../../bridge/types.ts";
 import { areSupported, evaluate } from "../../daemon/client.ts";
+import { beginFileBelow } from "../../host/caller-folder.ts";
 import { later, sha256Hex } from "../../host/client-host.ts";
 import { removeDurably, writeAtomically } from "../../host/durable-file.ts";
 import { onInterrupt } from "../../host/editor.ts";
@@ -30,12 +32,28 @@ export const command: Command = {
       description: "the bridge's socket (NEURARCH_BRIDGE_SOCKET)",
     },
     timeout: { type: "string", valueHint: "S", description: "cancel the evaluation after so many seconds" },
+    artifact: {
+      type: "string",
+      valueHint: "GLOB",
+      description: "files that the evaluation writes in its folder and that come back; repeatable",
+    },
+    "artifact-dir": { type: "string", valueHint: "DIR", description: "folder that they are put into" },
+    "artifact-files": { type: "string", valueHint: "N", description: "most of them (100; at most 1000)" },
+    "artifact-bytes": {
+      type: "string",
+      valueHint: "N",
+      description: "most bytes of all of them together (67108864; at most 1073741824)",
+    },
   },
   examples: [
     ["neurarch-gate evaluate accuracy --socket /opt/bridge/bridge.sock", "end with 0, 1 (failed) or 130"],
     [
       "neurarch-gate evaluate benchmark --output-json /tmp/vibesys-framework-benchmark-1.json --socket PATH",
       "and write the benchmark's result file",
+    ],
+    [
+      "neurarch-gate evaluate benchmark --artifact 'profile/*.json' --artifact-dir returned --socket PATH",
+      "and put what matches below `returned`",
     ],
   ],
   run,
@@ -46,10 +64,11 @@ interface Asked {
   readonly given: readonly string[];
   readonly socketPath: string;
   readonly timeoutS: number | null;
+  readonly declared: { readonly asked: Declared; readonly folder: string } | null;
 }
 
 async function run({ words }: ParsedWords): Promise<CommandOutput> {
-  const { kind, given, socketPath, timeoutS } = read(words);
+  const { kind, given, socketPath, timeoutS, declared } = read(words);
   const callerState = environment()[CALLER_STATE];
   if (callerState === undefined || callerState === "")
     throw new GateError(
@@ -60,7 +79,14 @@ async function run({ words }: ParsedWords): Promise<CommandOutput> {
   if (!areSupported(kind, given))
     return { err: "neurarch-gate evaluate: unsupported evaluator arguments.\n", exit: 2 };
   const exit = await evaluate(
-    { kind, arguments: given, socketPath, callerState, timeoutS },
+    {
+      kind,
+      arguments: given,
+      socketPath,
+      callerState,
+      timeoutS,
+      ...(declared === null ? {} : { declared }),
+    },
     {
       out: writeOut,
       err: writeError,
@@ -68,6 +94,7 @@ async function run({ words }: ParsedWords): Promise<CommandOutput> {
       readToken: smallText,
       writeFile: writeAtomically,
       removeFile: removeDurably,
+      beginFile: beginFileBelow,
       makeFolder: makePrivateFolder,
       newId: () => randomHex(16),
       sha256Text: sha256Hex,
@@ -81,41 +108,82 @@ async function run({ words }: ParsedWords): Promise<CommandOutput> {
 
 /** Our own flags may stand anywhere; every other word is the evaluator's, in its order. */
 function read(words: readonly string[]): Asked {
-  let socketPath: string | null = environment().NEURARCH_BRIDGE_SOCKET || null;
-  let timeoutS: number | null = null;
+  const own: Record<string, string> = {};
+  const globs: string[] = [];
   const rest: string[] = [];
   for (let index = 0; index < words.length; index++) {
     const word = words[index]!;
     const [flag, inline] = word.startsWith("--") ? split(word) : [word, null];
-    if (flag !== "--socket" && flag !== "--timeout") {
+    const hint = HINTS[flag];
+    if (hint === undefined) {
       rest.push(word);
       continue;
     }
     const value = inline ?? words[++index];
     if (value === undefined || value === "")
-      throw new GateError(
-        "usage",
-        `${flag} needs a value`,
-        `Write \`${flag} ${flag === "--socket" ? "PATH" : "S"}\`.`,
-      );
-    if (flag === "--socket") socketPath = value;
-    else timeoutS = seconds(value);
+      throw new GateError("usage", `${flag} needs a value`, `Write \`${flag} ${hint}\`.`);
+    if (flag === "--artifact") globs.push(value);
+    else own[flag] = value;
   }
   const [kind, ...given] = rest;
   if (kind === "profile") throw new GateError("usage", PROFILE);
   if (kind !== "accuracy" && kind !== "benchmark") {
     if (kind === undefined)
       throw new GateError("usage", "what is to be evaluated is missing", "Write accuracy or benchmark.");
-    const near = nearest(kind, ["accuracy", "benchmark", "--socket", "--timeout"]);
+    const near = nearest(kind, ["accuracy", "benchmark", ...Object.keys(HINTS)]);
     throw new GateError(
       "usage",
       kind.startsWith("-") ? `unknown flag ${kind}` : `${kind} is no evaluation`,
       near === null ? "Write accuracy or benchmark." : `Did you mean ${near}?`,
     );
   }
+  const socketPath = own["--socket"] ?? (environment().NEURARCH_BRIDGE_SOCKET || null);
   if (socketPath === null)
     throw new GateError("usage", "--socket is missing", "Name the bridge's socket: `--socket PATH`.");
-  return { kind, given, socketPath, timeoutS };
+  const timeout = own["--timeout"];
+  const timeoutS = timeout === undefined ? null : seconds(timeout);
+  return { kind, given, socketPath, timeoutS, declared: declaredOf(globs, own) };
+}
+
+/** Our own flags, and what stands behind each. */
+const HINTS: Readonly<Record<string, string>> = {
+  "--socket": "PATH",
+  "--timeout": "S",
+  "--artifact": "GLOB",
+  "--artifact-dir": "DIR",
+  "--artifact-files": "N",
+  "--artifact-bytes": "N",
+};
+
+function declaredOf(globs: readonly string[], own: Readonly<Record<string, string>>): Asked["declared"] {
+  const folder = own["--artifact-dir"];
+  if (globs.length === 0) {
+    const without = Object.keys(own).find((flag) => flag.startsWith("--artifact-"));
+    if (without === undefined) return null;
+    throw new GateError("usage", `${without} is given and no --artifact`, "Write `--artifact GLOB`.");
+  }
+  if (folder === undefined)
+    throw new GateError(
+      "usage",
+      "--artifact needs a folder to put the files into",
+      "Write `--artifact-dir DIR`.",
+    );
+  const asked = {
+    globs,
+    maxFiles: whole(own, "--artifact-files", USUAL_FILES),
+    maxBytes: whole(own, "--artifact-bytes", USUAL_FILE_BYTES),
+  };
+  const problem = declaredProblem(asked);
+  if (problem !== null) throw new GateError("usage", problem);
+  return { asked, folder };
+}
+
+function whole(own: Readonly<Record<string, string>>, flag: string, usual: number): number {
+  const text = own[flag];
+  if (text === undefined) return usual;
+  if (!/^[1-9]\d{0,9}$/.test(text))
+    throw new GateError("usage", `${flag} is \`${text}\`, not a whole number above 0`);
+  return Number(text);
 }
 
 function split(word: string): readonly [string, string | null] {

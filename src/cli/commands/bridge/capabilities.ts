@@ -16,7 +16,7 @@ async function run({ values, switches }: ParsedWords): Promise<CommandOutput> {
   const { kinds, parallelCandidates, remoteProfiler, artifacts, protocolVersion } = CAPABILITIES;
   const lines = [
     `Evaluations: ${kinds.join(", ")}; protocol version ${protocolVersion}.`,
-    `Artifacts: the benchmark's output, at most ${artifacts.maxBytes / 1024} KiB.`,
+    `Artifacts: the benchmark's output, at most ${artifacts.maxBytes / 1024} KiB; files that a call declares, at most ${artifacts.declaredMaxFiles} and ${artifacts.declaredMaxBytes / 1024 ** 3} GiB together.`,
     `Parallel candidates: no. ${parallelCandidates.reason}`,
     `Remote profiler: no. ${remoteProfiler.reason}`,
   ];
