@@ -1,4 +1,4 @@
-import { chmodSync, lstatSync, unlinkSync } from "node:fs";
+import { chmodSync, lstatSync, readFileSync, unlinkSync } from "node:fs";
 
 /** Longest path that a unix socket can have (`sun_path` of unix(7) without its NUL). */
 export const SOCKET_PATH_BYTES = 107;
@@ -230,9 +230,20 @@ export async function probeUnix(path: string): Promise<"none" | "other" | "alive
     return "alive";
   } catch (error) {
     const code = (error as { code?: string }).code;
-    // Only a refusal proves that nobody listens: anything else may be a daemon with a full queue.
-    if (code === "ECONNREFUSED") return "dead";
+    // Only a refusal proves that nobody listens. Bun tells a full queue (EAGAIN) as one too: the system knows who listens.
+    if (code === "ECONNREFUSED") return isListening(path) ? "alive" : "dead";
     return code === "ENOENT" ? "none" : code === "EACCES" || code === "EPERM" ? "denied" : "alive";
+  }
+}
+
+/** Whether a process of this machine listens on a socket by that path: `__SO_ACCEPTCON` in /proc/net/unix. */
+function isListening(path: string): boolean {
+  try {
+    return readFileSync("/proc/net/unix", "utf8")
+      .split("\n")
+      .some((line) => line.endsWith(` ${path}`) && line.split(/\s+/)[3] === "00010000");
+  } catch {
+    return false;
   }
 }
 
