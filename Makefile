@@ -9,7 +9,7 @@ DIGESTS := $(foreach one,catalogue=src/model/catalogue.jsonl lua=lua/cli_filter.
 SOURCES := $(shell find src lua python-shim -type f 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help build schemas man check format test slurm-newer bench oracle accuracy clean
+.PHONY: help build schemas man check format test slurm-newer bench fuzz oracle accuracy clean
 
 help: ## Print this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,11 @@ slurm-newer: build ## Run the tests of a real Slurm under Debian trixie's 24.11 
 bench: build ## Measure start-up against named peers, into docs/performance.md
 	sh tests/bench/run.sh
 	$(BUN) tests/slurm/latency.ts --into docs/slurm.md
+
+FUZZ_COUNT ?= 1000000
+FUZZ_SEED ?= 7
+fuzz: ## A million random inputs for every reader (hours; FUZZ_COUNT, FUZZ_SEED); the tests try 20,000 each
+	nice -n 19 $(BUN) tests/hardening/fuzz/run.ts --count $(FUZZ_COUNT) --seed $(FUZZ_SEED)
 
 oracle: ## Measure published training steps again, on fake tensors; not part of the tests (1 GB of packages)
 	sh tests/oracle/run.sh

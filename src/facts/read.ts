@@ -15,6 +15,9 @@ export interface ReadOptions {
   readonly notes?: readonly string[];
 }
 
+/** Notes on keys that are told; a script of thousands of them is not worth the time that a submit waits. */
+const MOST_NOTES = 20;
+
 /**
  * Reads what a job says of itself. Of a fact given twice the last one holds, as with `#SBATCH` options.
  * No model = `none`; a value that cannot be read = `unreadable`, never a default in its place.
@@ -26,11 +29,11 @@ export function readFacts(raw: readonly RawFact[], options: ReadOptions): FactsR
   for (const fact of raw) {
     const spec = specOfRaw(fact);
     if (spec === null) {
-      if (options.unknownKeys === "report") notes.push(unknownKey(fact));
+      if (options.unknownKeys === "report" && notes.length < MOST_NOTES) notes.push(unknownKey(fact));
       continue;
     }
     const earlier = given.get(spec.key);
-    if (earlier !== undefined && earlier.value.trim() !== fact.value.trim())
+    if (earlier !== undefined && notes.length < MOST_NOTES && earlier.value.trim() !== fact.value.trim())
       notes.push(givenTwice(earlier, fact));
     given.set(spec.key, fact);
   }

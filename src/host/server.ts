@@ -1,6 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
-import { chmodSync, lstatSync, unlinkSync } from "node:fs";
-import { connect } from "node:net";
+import { chmodSync, unlinkSync } from "node:fs";
+import { watchCrowd } from "./crowd.ts";
+import { probeUnix } from "./socket.ts";
 
 /** Where a server listens. */
 export type Listen =
@@ -31,10 +32,15 @@ export interface ServerOptions {
   readonly tls: { readonly cert: string; readonly key: string } | null;
   /** A larger body is answered with 413 and not read. */
   readonly maxBodyBytes: number;
-  /** Seconds without a byte after which a connection is closed. */
+  /** Seconds that an answer may take: a connection without a byte for longer is closed. */
   readonly idleTimeoutS: number;
   readonly answer: (request: HttpRequest) => Promise<HttpReply>;
+  /** Takes a line about the server itself; absent = nobody reads it. */
+  readonly tell?: (line: string) => void;
 }
+
+/** Seconds that a connection may be open without a request under way (TCP; a unix socket has one limit for both). */
+const SILENT_S = 10;
 
 export interface RunningServer {
   /** `http://127.0.0.1:18765`, `unix:/run/x.sock`. */
@@ -45,15 +51,16 @@ export interface RunningServer {
 
 /** Starts an HTTP server. Throws what the system says (address in use, permission, a bad certificate). */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
-  const { listen, tls, answer } = options;
+  const { listen, tls, answer, idleTimeoutS: idleTimeout } = options;
   let underWay = 0;
   let idle: (() => void) | null = null;
   const common = {
     maxRequestBodySize: options.maxBodyBytes,
     development: false,
-    fetch: async (request: Request) => {
+    fetch: async (request: Request, server: Bun.Server<undefined>) => {
       underWay++;
       try {
+        if (listen.kind === "tcp") server.timeout(request, idleTimeout);
         const reply = await answer({
           method: request.method,
           path: pathOf(request.url),
@@ -70,20 +77,22 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     // Only a client that goes away while its body is read comes here.
     error: () => new Response("", { status: 400 }),
   };
+  // The types keep it from a unix socket, but without it an answer that takes 10 s is cut off there.
+  const unixOnly: object = { idleTimeout };
   if (listen.kind === "unix") await removeStaleSocket(listen.path);
-  const { idleTimeoutS: idleTimeout } = options;
   const server =
     listen.kind === "unix"
-      ? Bun.serve({ ...common, unix: listen.path })
+      ? underMode(options.socketMode, () => Bun.serve({ ...common, unix: listen.path, ...unixOnly }))
       : Bun.serve({
           ...common,
           hostname: listen.host,
           port: listen.port,
           // Outside development Bun shares a port with whoever else asks for it.
           reusePort: false,
-          idleTimeout,
+          idleTimeout: SILENT_S,
           ...(tls === null ? {} : { tls }),
         });
+  const endWatch = watchCrowd(() => server.closeIdleConnections(), options.tell ?? (() => {}));
   if (listen.kind === "unix" && options.socketMode !== undefined) chmodSync(listen.path, options.socketMode);
   const address =
     listen.kind === "unix"
@@ -92,6 +101,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   return {
     address,
     stop: async (graceMs) => {
+      endWatch();
       const stopped = server.stop(false);
       if (underWay > 0) await Promise.race([new Promise<void>((done) => (idle = done)), Bun.sleep(graceMs)]);
       // Connections that only wait for another request would keep it open for as long as their clients like.
@@ -109,18 +119,21 @@ function pathOf(url: string): string {
   }
 }
 
-/** A socket that nobody answers on is what a killed server left; one that answers stays, and so does anything else. */
+/** Makes a socket that has its mode from the first moment on; without a mode it has what the umask leaves. */
+function underMode<T>(mode: number | undefined, bind: () => T): T {
+  if (mode === undefined) return bind();
+  const before = process.umask(0o777 & ~mode);
+  try {
+    return bind();
+  } finally {
+    process.umask(before);
+  }
+}
+
+/** A socket that nobody listens on is what a killed server left; any other stays, and so does what is no socket. */
 async function removeStaleSocket(path: string): Promise<void> {
-  if (lstatSync(path, { throwIfNoEntry: false })?.isSocket() !== true) return;
-  const answered = await new Promise<boolean>((done) => {
-    const socket = connect(path);
-    socket.once("connect", () => {
-      socket.destroy();
-      done(true);
-    });
-    socket.once("error", () => done(false));
-  });
-  if (!answered) removeQuietly(path);
+  // One with a full queue lets us wait: it lives.
+  if ((await probeUnix(path)) === "dead") removeQuietly(path);
 }
 
 function removeQuietly(path: string): void {

@@ -1,6 +1,7 @@
 import { chmodSync, linkSync, lstatSync, renameSync, unlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { GateError } from "../lib/errors.ts";
+import { boundPrefix, isListening } from "./unix-listeners.ts";
 
 /** Longest path that a unix socket can have (`sun_path` of unix(7) without its NUL). */
 export const SOCKET_PATH_BYTES = 107;
@@ -245,7 +246,8 @@ function freeName(path: string): string {
   const room = SOCKET_PATH_BYTES - Buffer.byteLength(folder) - 1;
   for (;;) {
     const digits = crypto.randomUUID().replaceAll("-", "");
-    const free = join(folder, (room > 2 ? `.${digits}` : digits).slice(0, Math.max(1, Math.min(room, 13))));
+    const name = room > 8 ? `${boundPrefix(path)}${digits}` : digits;
+    const free = join(folder, name.slice(0, Math.max(1, Math.min(room, 15))));
     if (lstatSync(free, { throwIfNoEntry: false }) === undefined) return free;
   }
 }
@@ -263,8 +265,14 @@ export async function connectUnix(path: string): Promise<LineSocket> {
   return wired;
 }
 
-/** Whether somebody answers on a socket: `none` = nothing there, `other` = something that is no socket. */
-export async function probeUnix(path: string): Promise<"none" | "other" | "alive" | "dead" | "denied"> {
+/**
+ * Whether somebody answers on a socket: `none` = nothing there, `other` = something that is no socket. `named` is the path
+ * that it was made for, where it was put aside.
+ */
+export async function probeUnix(
+  path: string,
+  named: string = path,
+): Promise<"none" | "other" | "alive" | "dead" | "denied"> {
   const stat = lstatSync(path, { throwIfNoEntry: false });
   if (stat === undefined) return "none";
   if (!stat.isSocket()) return "other";
@@ -274,8 +282,8 @@ export async function probeUnix(path: string): Promise<"none" | "other" | "alive
     return "alive";
   } catch (error) {
     const code = (error as { code?: string }).code;
-    // Only a refusal proves that nobody listens: anything else may be a daemon with a full queue.
-    if (code === "ECONNREFUSED") return "dead";
+    // Only a refusal proves that nobody listens. Bun tells a full queue (EAGAIN) as one too: the system knows who listens.
+    if (code === "ECONNREFUSED") return isListening(named) ? "alive" : "dead";
     return code === "ENOENT" ? "none" : code === "EACCES" || code === "EPERM" ? "denied" : "alive";
   }
 }
@@ -291,7 +299,7 @@ export async function takeAway(path: string): Promise<boolean> {
   } catch (error) {
     return (error as { code?: string }).code === "ENOENT";
   }
-  const isDead = (await probeUnix(aside)) === "dead";
+  const isDead = (await probeUnix(aside, path)) === "dead";
   try {
     if (!isDead) linkSync(aside, path);
   } catch {

@@ -21,7 +21,7 @@ export function readNodes(text: string): NodeCount | null {
     const smallest = asked.split(",").map((item) => Number(/^\d+/.exec(item)?.[0] ?? 0));
     return { least: Math.max(1, Math.min(...smallest)), fixed: false };
   }
-  const [, low = "", dash, high = ""] = /^([^-]*)(-)?(.*)$/.exec(asked)!;
+  const [, low = "", dash, high = ""] = /^([^-]*)(-)?(.*)$/s.exec(asked)!;
   const least = readSize(low);
   if (least === null) return null;
   if (dash === undefined) return { least: Math.max(1, least), fixed: true };

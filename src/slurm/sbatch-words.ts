@@ -23,6 +23,7 @@ export interface SetOption {
 export interface WordProblem {
   readonly code: "quote-open" | "option-unknown" | "option-value" | "word-stray";
   readonly line: number;
+  /** Made when it is told: looking for the name that was meant takes its time, and most of many are never told. */
   readonly message: string;
 }
 
@@ -161,11 +162,13 @@ function valueProblem(line: number, what: string): WordProblem {
 }
 
 function unknownProblem(line: number, name: string): WordProblem {
-  const near = nearest(name, longOptionNames());
-  const hint = near === null ? "" : `; did you mean --${near}?`;
   return {
     code: "option-unknown",
     line,
-    message: `sbatch has no option --${shown(name)} (line ${line})${hint}`,
+    get message() {
+      const near = nearest(name, longOptionNames());
+      const hint = near === null ? "" : `; did you mean --${near}?`;
+      return `sbatch has no option --${shown(name)} (line ${line})${hint}`;
+    },
   };
 }

@@ -10,7 +10,8 @@ export interface ScriptNote {
     | "byte-order-mark"
     | "no-interpreter"
     | "null-character"
-    | "foreign-directives";
+    | "foreign-directives"
+    | "too-many-components";
   /** 1-based; null when it is about the whole script. */
   readonly line: number | null;
   readonly message: string;
@@ -29,10 +30,16 @@ export class ScriptNotes {
   readonly #counts = new Map<ScriptNote["code"], number>();
 
   add(code: ScriptNote["code"], line: number | null, message: string): void {
+    this.take({ code, line, message });
+  }
+
+  /** The same for a note whose message is made when it is read. */
+  take(note: ScriptNote): void {
+    const { code, line } = note;
     const count = this.#counts.get(code) ?? 0;
     if (count >= (line === null ? 1 : MAX_NOTES)) return;
     this.#counts.set(code, count + 1);
-    this.#notes.push({ code, line, message });
+    this.#notes.push({ code, line, message: note.message });
   }
 
   /** In the order of their lines, those about the whole script first. */

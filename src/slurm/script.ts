@@ -53,10 +53,13 @@ export function readScript(text: string): Script {
   const header = readHeader(text, start, notes);
   noteIgnoredBehind(text, header.end, header.line, notes);
   const components: ScriptComponent[] = [];
-  for (const words of header.components)
+  for (const words of header.components.slice(0, MOST_COMPONENTS))
     components.push(readComponent(words, components.at(-1) ?? null, notes));
   return { components, neurarch: header.neurarch, notes: notes.list() };
 }
+
+/** Components of a heterogeneous job: `MAX_HET_JOB_COMPS`. */
+const MOST_COMPONENTS = 128;
 
 interface Header {
   readonly components: readonly (readonly SbatchWord[])[];
@@ -96,6 +99,9 @@ function readSbatch(
   const text = comment.slice(from);
   if (isSeparator(text)) {
     components.push([]);
+    if (components.length <= MOST_COMPONENTS) return;
+    const rest = `only the first ${MOST_COMPONENTS} are read`;
+    notes.add("too-many-components", null, `The script has more components than a job can have; ${rest}`);
     return;
   }
   const { words, problem } = splitSbatchLine(text, line);
@@ -113,7 +119,7 @@ function readComponent(
   const lines: Record<string, number> = {};
   const columns: Record<string, number> = {};
   const { set, problems } = readSbatchWords(words);
-  for (const problem of problems) notes.add(problem.code, problem.line, problem.message);
+  for (const problem of problems) notes.take(problem);
   for (const { option, value, line, column } of set) {
     const earlier = options[option.name];
     if (earlier !== undefined && earlier !== value) {

@@ -36,7 +36,10 @@ export function readSlurmConf(
       if (pair === null) continue;
       const key = pair[1]!.toLowerCase();
       const one = { value: pair[2] ?? pair[3] ?? "", file, line };
-      values.set(key, [...(values.get(key) ?? []), one]);
+      // A large cluster has thousands of lines of one key.
+      const known = values.get(key);
+      if (known === undefined) values.set(key, [one]);
+      else known.push(one);
     }
   };
   visit(path);

@@ -12,7 +12,8 @@ import {
 } from "node:fs";
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
-import { listenUnix, takeAway } from "../../src/host/socket.ts";
+import { connectUnix, listenUnix, probeUnix, takeAway } from "../../src/host/socket.ts";
+import { boundPrefix } from "../../src/host/unix-listeners.ts";
 import {
   ack,
   type Bench,
@@ -298,6 +299,29 @@ describe("the place of the socket", () => {
       const second = await b.start();
       expect(second.log()).toContain("which a daemon that is gone had left");
       expect((await b.evaluate(["accuracy"])).exit).toBe(0);
+    }));
+
+  test("a daemon that is too busy to take a connection is not taken for dead", () =>
+    on({}, async (b) => {
+      const path = join(b.root, "full.sock");
+      const script = [
+        "import os,socket,sys,time",
+        "s=socket.socket(socket.AF_UNIX)",
+        "s.bind(sys.argv[1]); s.listen(0)",
+        "os.link(sys.argv[1],sys.argv[2]); os.unlink(sys.argv[1])",
+        "print('ready',flush=True); time.sleep(60)",
+      ].join("\n");
+      const bound = join(b.root, `${boundPrefix(path)}12345`);
+      const busy = Bun.spawn(["python3", "-c", script, bound, path], { stdout: "pipe" });
+      await busy.stdout.getReader().read();
+      const waiting = Array.from({ length: 3 }, () => Promise.race([connectUnix(path), Bun.sleep(300)]));
+      await Promise.allSettled(waiting);
+      expect(await probeUnix(path)).toBe("alive");
+      expect(await takeAway(path)).toBe(false);
+      expect(await probeUnix(path)).toBe("alive");
+      busy.kill();
+      await busy.exited;
+      expect(await probeUnix(path)).toBe("dead");
     }));
 
   test("two that come at once: a living socket is neither taken away nor listened over", () =>

@@ -240,6 +240,14 @@ describe("however the stream is cut into chunks", () => {
     );
   });
 
+  for (const before of ["", "\r", "  ", "\t\x1b[0m", "\u00a0", "\x1b[31"]) {
+    test(`the announcement behind ${JSON.stringify(before)}`, () => {
+      const log = before + decorated("a\n");
+      const whole = readLog(log);
+      for (let size = 1; size < 60; size++) expect(readLog(log, { sizes: [size] })).toEqual(whole);
+    });
+  }
+
   test("what a cut stream gave is a beginning of what the whole one gives", () => {
     fc.assert(
       fc.property(output, fc.nat(), sizes, fc.boolean(), (text, at, cuts, isDecorated) => {

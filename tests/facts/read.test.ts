@@ -27,6 +27,14 @@ function told(reading: FactsReading): Record<string, unknown> {
   return Object.fromEntries(entries.map(([key, fact]) => [key, fact.value]));
 }
 
+test("of thousands of unknown keys some are told", () => {
+  const reading = report(
+    directives("model=gpt2", ...Array.from({ length: 20_000 }, (_, at) => `key${at}=1`)),
+  );
+  expect(reading.notes.length).toBe(20);
+  expect(factsOf(reading).model.value).toBe("gpt2");
+});
+
 describe("#NEURARCH lines", () => {
   const ROWS: [string, string[], Record<string, unknown>][] = [
     [

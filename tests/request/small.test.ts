@@ -110,6 +110,9 @@ describe("nodes", () => {
     ["1,x", null],
     ["99999999999", null],
     ["", null],
+    ["2-4\n", 2, false],
+    ["2-\n4", 2, false],
+    ["2\r-4x", null],
   ];
   for (const [text, least, fixed] of ROWS) {
     test(JSON.stringify(text), () =>

@@ -282,6 +282,13 @@ describe("properties", () => {
   }
 });
 
+test("a job's components are read up to as many as it can have", () => {
+  const script = readScript(`${HEAD}${"#SBATCH --gres=gpu:1 --nope\n#SBATCH hetjob\n".repeat(30_000)}`);
+  expect(script.components.length).toBe(128);
+  expect(script.notes.filter(({ code }) => code === "too-many-components").length).toBe(1);
+  expect(script.notes.filter(({ code }) => code === "option-unknown").length).toBe(20);
+});
+
 test("the directives alone are those of the whole reading", () => {
   const line = fc.constantFrom(
     "#!/bin/bash",

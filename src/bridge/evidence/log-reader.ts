@@ -116,7 +116,7 @@ export class LogReader {
   /** True when a whole line of the beginning is the program's and not yet handed on. */
   private headLine(line: Buffer, emit: (piece: Uint8Array) => void): boolean {
     const raw = line.length > MAX_HEAD_LINE_BYTES ? "" : line.toString("utf8");
-    if (withoutAnsi(raw).trim() === this.header) {
+    if (trimmed(withoutAnsi(raw)) === this.header) {
       this.style = "decorated";
       this.chatter = [];
       return false;
@@ -153,16 +153,23 @@ export class LogReader {
   }
 }
 
+/** Without the blanks of ASCII around it: those are told from others before a line has come whole. */
+function trimmed(text: string): string {
+  return text.replace(/^[\t-\r ]+|[\t-\r ]+$/g, "");
+}
+
 /** Whether a line is what sky prints before a log: coloured, empty, or with words of its own. */
 function isChatter(line: string): boolean {
-  return line.trim() === "" || line.startsWith("\x1b") || CHATTER.some((start) => line.startsWith(start));
+  return trimmed(line) === "" || line.startsWith("\x1b") || CHATTER.some((start) => line.startsWith(start));
 }
 
 /** Whether an unfinished line may become sky's announcement or chatter. */
 function couldBeHead(line: Buffer, header: string): boolean {
   if (line.length > MAX_HEAD_LINE_BYTES) return false;
-  const text = line.toString("latin1");
-  if (text.trim() === "" || text.startsWith("\x1b")) return true;
+  const raw = line.toString("latin1");
+  // An escape sequence may not be whole yet, and the announcement may stand behind blanks.
+  const text = trimmed(withoutAnsi(raw).split("\x1b")[0] ?? "");
+  if (text === "" || raw.startsWith("\x1b")) return true;
   return [header, ...CHATTER].some((start) => {
     const bytes = Buffer.from(start).toString("latin1");
     return bytes.startsWith(text) || text.startsWith(bytes);

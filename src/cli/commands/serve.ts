@@ -140,6 +140,7 @@ async function run(input: ParsedWords): Promise<CommandOutput> {
     maxBodyBytes: MAX_BODY_BYTES,
     idleTimeoutS: IDLE_TIMEOUT_S,
     answer: (request) => answerRequest(request, service),
+    tell: (line) => log(`neurarch-gate serve: ${line}`),
   }).catch((error: unknown) => {
     const certificate = tls !== null && /PEM|X\.?509|routines/.test(String(error));
     if (certificate)
