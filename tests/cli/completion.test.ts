@@ -108,6 +108,7 @@ const ROWS: readonly (readonly [line: string, candidates: readonly string[]])[] 
   ["ledger jo", ["jobs"]],
   ["ledger --sin", ["--since"]],
   ["bridge st", ["status"]],
+  ["doctor ", ["bridge", "slurm", "sky", "ledger"]],
   ["judge --slurm jobs/o", ["jobs/one.sbatch"]],
   ["rightsize zzz", ["zzz-file.csv"]],
   ["judge --ledger jo", ["jobs"]],
