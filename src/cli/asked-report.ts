@@ -1,11 +1,11 @@
 import type { TaskJob, TaskOutcome } from "../gate/task.ts";
 import { GateError } from "../lib/errors.ts";
 import type { ParsedWords } from "./command.ts";
-import type { ReportName, ReportPlace } from "./report.ts";
+import type { ReportPlace } from "./report.ts";
 
 /** A report that points at lines of the judged file, as `--output` asked for it. */
 export interface AskedReport {
-  of(jobs: readonly TaskJob[], outcomes: readonly TaskOutcome[]): string;
+  of(jobs: readonly TaskJob[], outcomes: readonly TaskOutcome[]): Promise<string>;
   /** Reads the jobs; where the input cannot be read, the error that is thrown carries that as a report. */
   reading<T>(read: () => Promise<T>): Promise<T>;
 }
@@ -38,7 +38,7 @@ export async function reportAsked(
       );
   }
   const { reportOf, reportOfError } = await import("./report.ts");
-  const name = values.output as ReportName;
+  const name = values.output;
   const file = mode === "request" ? null : (values[mode] ?? null);
   const place = { cwd, env, file, failOnWarn: values["fail-on"] === "warn" };
   return {
@@ -48,7 +48,7 @@ export async function reportAsked(
         return await read();
       } catch (error) {
         const ours = error instanceof GateError && error.code.startsWith("input-") ? error : null;
-        throw ours === null ? error : new ReportedError(ours, reportOfError(name, ours, place));
+        throw ours === null ? error : new ReportedError(ours, await reportOfError(name, ours, place));
       }
     },
   };

@@ -129,16 +129,6 @@ export const QUIET_FLAG = {
   quiet: { type: "boolean", description: "nothing but errors on stderr" },
 } as const satisfies ArgsDef;
 
-/** The same where jobs are judged: also what CI systems and code hosts read, pointing at lines of the file. */
-export const REPORT_FLAGS = {
-  ...OUTPUT_FLAGS,
-  output: {
-    type: "enum",
-    options: ["human", "json", "sarif", "github", "junit"],
-    description: "the same by name; sarif and github point at lines, junit is for a CI's test report (human)",
-  },
-} as const satisfies ArgsDef;
-
 /** The values a parsed command line gives for the flags of one group. */
 export function pick(values: Readonly<Record<string, string>>, group: ArgsDef): Record<string, string> {
   return Object.fromEntries(Object.entries(values).filter(([name]) => Object.hasOwn(group, name)));

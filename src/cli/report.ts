@@ -2,15 +2,9 @@ import { located, reportedPath } from "../gate/located.ts";
 import type { TaskJob, TaskOutcome } from "../gate/task.ts";
 import type { GateError } from "../lib/errors.ts";
 import { findingsOf, type LocatedFinding, UNREADABLE_INPUT } from "../render/findings.ts";
-import { githubAnnotations } from "../render/github.ts";
-import { type JunitCase, junitReport } from "../render/junit.ts";
-import { ruleText } from "../render/rule-text.ts";
-import { sarifLog } from "../render/sarif.ts";
+import { REPORTS, type ReportCase } from "../render/reports.ts";
 import { printable } from "../render/text.ts";
 import { version } from "./version.ts";
-
-/** The outputs that point at lines of the judged file. */
-export type ReportName = "sarif" | "github" | "junit";
 
 /** What a report is made for. */
 export interface ReportPlace {
@@ -21,15 +15,15 @@ export interface ReportPlace {
   readonly failOnWarn: boolean;
 }
 
-/** Judged jobs as a report. */
-export function reportOf(
-  name: ReportName,
+/** Judged jobs as a report; `name` is one of `REPORTS`. */
+export async function reportOf(
+  name: string,
   jobs: readonly TaskJob[],
   outcomes: readonly TaskOutcome[],
   place: ReportPlace,
-): string {
+): Promise<string> {
   const file = reportedPath(place.file, place);
-  const cases: JunitCase[] = located(jobs, outcomes, file).flatMap((one) => {
+  const cases: ReportCase[] = located(jobs, outcomes, file).flatMap((one) => {
     const { candidates, notes } = findingsOf(one);
     const whole = candidates.length === 0 ? [{ label: null, finding: null }] : candidates;
     return whole.map((candidate, index) => ({
@@ -42,7 +36,7 @@ export function reportOf(
 }
 
 /** An input that could not be read as a report: the place it names is annotated, and nothing passes for judged. */
-export function reportOfError(name: ReportName, error: GateError, place: ReportPlace): string {
+export async function reportOfError(name: string, error: GateError, place: ReportPlace): Promise<string> {
   const file = reportedPath(place.file, place);
   const message = printable(
     `${error.message.replace(/\.+$/, "")}.${error.hint === null ? "" : ` ${error.hint}`}`,
@@ -58,15 +52,11 @@ export function reportOfError(name: ReportName, error: GateError, place: ReportP
 }
 
 function write(
-  name: ReportName,
-  cases: readonly JunitCase[],
+  name: string,
+  cases: readonly ReportCase[],
   file: string | null,
-  place: ReportPlace,
-  failure?: string,
-): string {
-  if (name === "junit") return junitReport(file, cases, place.failOnWarn);
-  const findings = cases.flatMap(({ finding, notes }) => [...(finding === null ? [] : [finding]), ...notes]);
-  if (name === "github") return githubAnnotations(findings);
-  const told = { version: version(), textOf: ruleText, ...(failure === undefined ? {} : { failure }) };
-  return `${JSON.stringify(sarifLog(findings, told))}\n`;
+  { failOnWarn }: ReportPlace,
+  failure: string | null = null,
+): Promise<string> {
+  return REPORTS[name]!({ file, cases, failOnWarn, version: version(), failure });
 }

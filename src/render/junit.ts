@@ -1,22 +1,13 @@
-import type { CandidateFinding, LocatedFinding } from "./findings.ts";
+import type { LocatedFinding } from "./findings.ts";
 import { escapedMarkup } from "./markup.ts";
+import type { Report, ReportCase } from "./reports.ts";
 import { printable } from "./text.ts";
-
-/** One case of a report: a candidate of a job, or the file that could not be read. */
-export interface JunitCase extends CandidateFinding {
-  /** The job's name; null where it has none. */
-  readonly task: string | null;
-  /** What else is to be said of the job. */
-  readonly notes: readonly LocatedFinding[];
-  /** The case could not be carried out. */
-  readonly broken?: boolean;
-}
 
 /**
  * Jobs as a JUnit report, which CI systems count and list: a case a candidate. A refusal is a failure, what was not
  * judged is skipped, and a warning is the case's output (with `failOnWarn` a failure). No times: nothing is run.
  */
-export function junitReport(file: string | null, cases: readonly JunitCase[], failOnWarn: boolean): string {
+export function junitReport({ file, cases, failOnWarn }: Report): string {
   const kinds = cases.map((one) => kindOf(one, failOnWarn));
   const count = (kind: string) => kinds.filter((one) => one === kind).length;
   const suite = attributes({ name: file ?? "neurarch-gate" });
@@ -30,7 +21,7 @@ export function junitReport(file: string | null, cases: readonly JunitCase[], fa
 
 type Kind = "passed" | "failure" | "skipped" | "error";
 
-function kindOf({ finding, broken }: JunitCase, failOnWarn: boolean): Kind {
+function kindOf({ finding, broken }: ReportCase, failOnWarn: boolean): Kind {
   if (broken === true) return "error";
   switch (finding?.level) {
     case "error":
@@ -44,7 +35,7 @@ function kindOf({ finding, broken }: JunitCase, failOnWarn: boolean): Kind {
   }
 }
 
-function caseElement({ task, label, finding, notes }: JunitCase, kind: Kind, file: string | null): string {
+function caseElement({ task, label, finding, notes }: ReportCase, kind: Kind, file: string | null): string {
   const name = [task, label].filter((part) => part !== null && part !== "").join(": ") || "job";
   const line = finding?.place?.line;
   const head = attributes({

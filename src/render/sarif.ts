@@ -1,4 +1,6 @@
 import type { LocatedFinding } from "./findings.ts";
+import { findingsIn, type Report } from "./reports.ts";
+import { ruleText } from "./rule-text.ts";
 
 /** What a rule of ours is about, for the table of rules that a SARIF viewer shows. */
 export type RuleText = (id: string) => string;
@@ -58,6 +60,13 @@ export function sarifLog(
       },
     ],
   };
+}
+
+/** A judged file as SARIF, for `judge --output sarif`. */
+export function sarifReport(report: Report): string {
+  const { version, failure } = report;
+  const told = { version, textOf: ruleText, ...(failure === null ? {} : { failure }) };
+  return `${JSON.stringify(sarifLog(findingsIn(report), told))}\n`;
 }
 
 /** A path as a URI reference, its parts escaped; a whole path as a `file:` URI. */

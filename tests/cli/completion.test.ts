@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { REPORTS } from "../../src/render/reports.ts";
 import { BINARY, run } from "../acceptance/run.ts";
 import { scratch } from "../outputs/support.ts";
 
@@ -87,7 +88,7 @@ const ROWS: readonly (readonly [line: string, candidates: readonly string[]])[] 
   ["print-", ["print-lua", "print-python"]],
   ["policy ", ["apply", "check", "explain"]],
   ["policy ch", ["check"]],
-  ["judge --output ", ["human", "json", "sarif", "github", "junit"]],
+  ["judge --output ", ["human", "json", ...Object.keys(REPORTS)]],
   ["judge --output j", ["json", "junit"]],
   ["policy check --output ", ["human", "json", "sarif", "github"]],
   ["judge --sky", ["--skypilot"]],
@@ -107,6 +108,7 @@ const ROWS: readonly (readonly [line: string, candidates: readonly string[]])[] 
   ["ledger jo", ["jobs"]],
   ["ledger --sin", ["--since"]],
   ["bridge st", ["status"]],
+  ["doctor ", ["bridge", "slurm", "sky", "ledger"]],
   ["judge --slurm jobs/o", ["jobs/one.sbatch"]],
   ["rightsize zzz", ["zzz-file.csv"]],
   ["judge --ledger jo", ["jobs"]],

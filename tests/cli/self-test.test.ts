@@ -1,6 +1,8 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { loadSettings } from "../../src/gate/load.ts";
+import { selfTest } from "../../src/gate/self-test.ts";
 import { BINARY, run } from "../acceptance/run.ts";
 import { scratch } from "../outputs/support.ts";
 
@@ -65,26 +67,88 @@ describe("self-test", () => {
     const refused = await tested(["--policy-file", policy]);
     expect([refused.exit, refused.checks["policy file"]!.status]).toEqual([4, "fail"]);
   });
-  test("an executable whose data was damaged says so, and ends with 70", async () => {
-    const bytes = readFileSync(BINARY);
-    // One letter of the filter's text inside the executable; its length stays.
-    const at =
-      bytes.indexOf("-- The Slurm filter of neurarch-gate") >= 0
-        ? bytes.indexOf("-- The Slurm filter of neurarch-gate")
-        : bytes.indexOf(readFileSync(join(import.meta.dir, "../../lua/cli_filter.lua")).subarray(0, 60));
-    expect(at).toBeGreaterThan(0);
-    bytes[at + 5] = bytes[at + 5]! ^ 1;
-    const damaged = join(folder.path, "damaged");
-    writeFileSync(damaged, bytes);
-    chmodSync(damaged, 0o755);
-    const { exitCode, stdout } = Bun.spawnSync([damaged, "self-test", "--json"], {
-      env: { PATH: "/usr/bin:/bin", HOME: folder.path },
-      stdout: "pipe",
+  /** What is carried, a text in it that is found once, and what it becomes; the length stays. */
+  const DAMAGES: readonly (readonly [check: string, file: string, from: string, to: string])[] = [
+    ["lua filter", "lua/cli_filter.lua", "slurm_cli_pre_submit", "slurm_cli_pre_submot"],
+    [
+      "python policy",
+      "python-shim/neurarch_gate/__init__.py",
+      "class NeurarchPolicy",
+      "class NeurarchPolicx",
+    ],
+    ["catalogue", "src/model/catalogue.jsonl", '"Qwen/Qwen3-8B","unsloth/', '"Qwen/Qwen3-8C","unsloth/'],
+  ];
+  for (const [check, file, from, to] of DAMAGES) {
+    test(`an executable whose ${check} was damaged says so, and ends with 70`, () => {
+      const bytes = readFileSync(BINARY);
+      const text = readFileSync(join(import.meta.dir, "../..", file));
+      let found = 0;
+      for (let at = bytes.indexOf(from); at >= 0; at = bytes.indexOf(from, at + 1)) {
+        bytes.write(to, at);
+        found++;
+      }
+      expect([text.includes(from), found > 0]).toEqual([true, true]);
+      const damaged = join(folder.path, "damaged");
+      writeFileSync(damaged, bytes);
+      chmodSync(damaged, 0o755);
+      const { exitCode, stdout } = Bun.spawnSync([damaged, "self-test", "--json"], {
+        env: { PATH: "/usr/bin:/bin", HOME: folder.path },
+        stdout: "pipe",
+      });
+      const failed = JSON.parse(stdout.toString()).checks.filter(
+        ({ status }: { status: string }) => status === "fail",
+      );
+      expect([exitCode, failed[0].check, failed[0].message]).toEqual([
+        70,
+        check,
+        "not what the build put in",
+      ]);
+      // A job whose model is gone has no verdict.
+      expect(failed.length > 1).toBe(check === "catalogue");
     });
-    expect(exitCode).toBe(70);
-    const check = JSON.parse(stdout.toString()).checks.find(
-      (one: { check: string }) => one.check === "lua filter",
-    );
-    expect([check.status, check.message]).toEqual(["fail", "not what the build put in"]);
+  }
+  test("a clock before the build, or decades behind it, is no clock", async () => {
+    const on = async (builtOn: string) => {
+      const found = await selfTest({
+        cwd: folder.path,
+        env: { HOME: folder.path },
+        builtOn,
+        embedded: [],
+        settings: () => loadSettings({ values: { config: "/dev/null" }, switches: {} }, {}),
+      });
+      return found.find(({ check }) => check === "clock")!;
+    };
+    const days = (count: number) => new Date(Date.now() + count * 86_400_000).toISOString().slice(0, 10);
+    for (const [builtOn, status] of [
+      [days(0), "ok"],
+      [days(1), "ok"],
+      [days(-3650), "ok"],
+      [days(3), "fail"],
+      [days(-8000), "fail"],
+    ] as const)
+      expect([builtOn, (await on(builtOn)).status]).toEqual([builtOn, status]);
+    expect((await on(days(30))).message).toContain("this executable was built on");
+  });
+  test("nobody is asked", async () => {
+    let asked = 0;
+    const server = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch: () => {
+        asked++;
+        return new Response("no", { status: 404 });
+      },
+    });
+    try {
+      const address = `http://127.0.0.1:${server.port}`;
+      const env = { HF_ENDPOINT: address, HF_HUB_OFFLINE: "0", HTTP_PROXY: address, HTTPS_PROXY: address };
+      const { exit } = await tested(["--ledger", `http://127.0.0.1:${server.port}`], {
+        HOME: folder.path,
+        ...env,
+      });
+      expect([exit, asked]).toEqual([0, 0]);
+    } finally {
+      await server.stop(true);
+    }
   });
 });

@@ -4,7 +4,8 @@
       measures cases of row files again, drawn at random but as evenly over families and recipes as can be, and
       compares every figure that a row has, to the byte; exits 1 where one differs
   rows.py measure CONFIG [--recipe amp-bf16] [--batches 1,2,8] [--seq 512] ... [--explain]
-      prints a row a batch of a config.json, or of a name in tests/fixtures/sizing/configs.json
+      prints a row a batch of a config.json, or of a name in tests/fixtures/sizing/configs.json; with --step a row as
+      tests/fixtures/model/steps.jsonl has them, config and all: parameters and peak of a family's own test
   rows.py recipes OUT.jsonl
       measures the recipes of `RECIPE_CASES` on cut-down models
   rows.py quant OUT.jsonl
@@ -160,6 +161,13 @@ def row_of(case, batch, got):
     return json.dumps({**case, "batch": batch, **figures}, separators=(",", ":"))
 
 
+def step_of(case, batch, got, config):
+    """A row that needs no name for its config: what was run, parameters (without adapters) and the peak."""
+    row = {key: case[key] for key in ("recipe", "attention", "checkpointing", "seq")}
+    row |= {"batch": batch, "config": config, "params": got["params"], "peak": got["peak_bytes"]}
+    return json.dumps(row, separators=(",", ":"))
+
+
 def measure(options):
     known = configs()
     config = known.get(options.config) or json.loads(pathlib.Path(options.config).read_text())
@@ -171,7 +179,7 @@ def measure(options):
     )
     batches = [int(batch) for batch in options.batches.split(",")]
     for batch, got in measured(config, case, batches, explain=options.explain).items():
-        print(row_of(case, batch, got))
+        print(step_of(case, batch, got, config) if options.step else row_of(case, batch, got))
         if options.explain:
             explained(got["live"])
     return 0
@@ -232,7 +240,7 @@ def main():
     one.add_argument("--rank", type=int, default=16)
     one.add_argument("--targets", default="attn")
     one.add_argument("--grad-accum", type=int, default=1)
-    for switch in ("--padding-mask", "--checkpointing", "--ddp", "--explain"):
+    for switch in ("--padding-mask", "--checkpointing", "--ddp", "--explain", "--step"):
         one.add_argument(switch, action="store_true")
     one.set_defaults(run=measure)
     for name, cases in [("recipes", recipe_cases), ("quant", quant_cases.cases)]:

@@ -5,6 +5,8 @@ import type { Command, CommandOutput, ParsedWords } from "../command.ts";
 import type { ExitCode } from "../exit.ts";
 import { OUTPUT_FLAGS, SITE_FLAGS } from "../flags.ts";
 
+const SUBJECTS: readonly string[] = ["slurm", "sky", "ledger"];
+
 export const command: Command = {
   name: "doctor",
   description: "Check an installation and say what to fix",
@@ -28,7 +30,7 @@ export const command: Command = {
     config: SITE_FLAGS.config,
     ...OUTPUT_FLAGS,
   },
-  completes: { subject: ["slurm"] },
+  completes: { subject: SUBJECTS },
   examples: [
     ["neurarch-gate doctor slurm", "slurm.conf, filter, Lua, binary, settings and a dry submit on this host"],
     ["neurarch-gate doctor slurm --json", "the same for scripts; exit 4 when something has to be fixed"],
@@ -37,8 +39,6 @@ export const command: Command = {
   ],
   run,
 };
-
-const SUBJECTS: readonly string[] = ["slurm", "sky", "ledger"];
 
 /** Which doctor a flag goes with. */
 const FLAGS_OF = [

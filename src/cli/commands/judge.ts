@@ -10,10 +10,11 @@ import { makeSizer, SKYPILOT_DEADLINE_MS } from "../../gate/size.ts";
 import type { TaskJob, TaskOutcome } from "../../gate/task.ts";
 import { environment, showsColour, terminalColumns, workingDirectory } from "../../host/env.ts";
 import { GateError } from "../../lib/errors.ts";
+import { REPORTS } from "../../render/reports.ts";
 import { reportAsked } from "../asked-report.ts";
 import type { Command, CommandOutput, ParsedWords } from "../command.ts";
 import { exitOfDecision } from "../exit.ts";
-import { jobFlags, pick, QUIET_FLAG, REPORT_FLAGS, SITE_FLAGS } from "../flags.ts";
+import { jobFlags, OUTPUT_FLAGS, pick, QUIET_FLAG, SITE_FLAGS } from "../flags.ts";
 import { version } from "../version.ts";
 
 const JOB_FLAGS = jobFlags({ withModel: true });
@@ -55,7 +56,13 @@ export const command: Command = {
     "fail-open": { type: "boolean", description: "end with 0 when the request could not be judged" },
     "fail-on": { type: "enum", options: ["warn"], description: "end with 10 on a warning" },
     ...SITE_FLAGS,
-    ...REPORT_FLAGS,
+    ...OUTPUT_FLAGS,
+    output: {
+      type: "enum",
+      options: ["human", "json", ...Object.keys(REPORTS)],
+      description:
+        "the same by name; sarif and github point at lines, junit is for a CI's test report (human)",
+    },
     ...QUIET_FLAG,
   },
   repeatable: ["env", "env-file"],
@@ -119,7 +126,7 @@ async function run(input: ParsedWords): Promise<CommandOutput> {
     failOnWarn: values["fail-on"] === "warn",
   });
   if (switches.rewrite === true) return { ...(await rewriting(input, rewritten, outcomes)), exit, after };
-  if (report !== null) return { out: report.of(jobs, outcomes), exit, after };
+  if (report !== null) return { out: await report.of(jobs, outcomes), exit, after };
   if (switches.json === true || values.output === "json") {
     return { out: `${JSON.stringify(fileDocument(outcomes, switches.explain === true))}\n`, exit, after };
   }

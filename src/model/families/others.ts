@@ -16,6 +16,7 @@ import { modernbert } from "./modernbert.ts";
 import { MOE } from "./moe-families.ts";
 import { multimodalFamilies } from "./multimodal-families.ts";
 import { nemotronH } from "./nemotron-h.ts";
+import { QWEN_VL_TEXT } from "./qwen-vl-text.ts";
 import { qwen1 } from "./qwen1.ts";
 import { SEQ2SEQ } from "./seq2seq.ts";
 import { VISION } from "./vision.ts";
@@ -25,6 +26,7 @@ export function others(lookup: (type: string) => FamilyReader | null): readonly 
   return [
     ...DENSE_RMS,
     ...DENSE_LAYER_NORM,
+    ...QWEN_VL_TEXT,
     qwen1,
     ...MORE_GEMMA,
     ...MOE,
