@@ -69,7 +69,8 @@ export function sizeLocated(located: LocatedStructure, facts: JobFacts): Result<
 /** What bounds a model's size from below. Encoders score less than all of their tokens, or none. */
 export function boundsOf({ structure: { params, decoder, stacks } }: LocatedStructure): Bounds {
   if (stacks !== undefined || decoder === null) return { params, vocab: 0, handedOn: 0 };
-  const { vocab, layers, hidden, scan } = decoder;
+  const { layers, hidden, scan } = decoder;
+  const vocab = decoder.scores === undefined ? decoder.vocab : 0;
   // Adapters find nothing to adapt in a scan, and what is not trained keeps nothing.
   return { params, vocab, handedOn: scan === undefined ? (layers - 1) * hidden : 0 };
 }

@@ -4,7 +4,7 @@ import { ConfigReader, isObject, type Json } from "./config.ts";
 import { generic, missingUsualKeys, unknownTowers } from "./families/generic.ts";
 import { familyReader } from "./families/index.ts";
 import type { FamilyReader } from "./family.ts";
-import { saidOfHalf } from "./halves.ts";
+import { saidOfHalf, saidOfHead } from "./halves.ts";
 import type { ConfigInput, ParamGroup, Structure } from "./types.ts";
 
 /** No model has more parameters; above it the sizes of a config are senseless. */
@@ -96,7 +96,8 @@ function known(config: ConfigReader, raw: Json, type: string, reader: FamilyRead
     }
   }
   const structure = reader.read(config);
-  const said = saidOfHalf(raw.architectures);
+  const isDecoder = structure.decoder !== null && structure.stacks === undefined;
+  const said = saidOfHalf(raw.architectures) ?? saidOfHead(raw.architectures, isDecoder);
   return said === null ? structure : { ...structure, assumed: [...structure.assumed, said] };
 }
 

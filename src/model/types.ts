@@ -82,6 +82,7 @@ export interface DecoderShape {
     | "gelu"
     | "gelu-tanh"
     | "gelu-new"
+    | "gelu-fast"
     | "relu"
     | "relu2"
     | "gelu-function"
@@ -124,6 +125,10 @@ export interface DecoderShape {
   readonly parallelNormsFirst?: boolean;
   /** Attention calls the kernel itself instead of through transformers' interface (falcon). */
   readonly callsKernelDirectly?: boolean;
+  /** The model's own name for the embedding's output holds it, before positions, norm and dropout, through all layers. */
+  readonly embeddingOutlives?: boolean;
+  /** A layer's own name for the attention's output holds it until the layer returns (gpt2). */
+  readonly attentionOutlives?: boolean;
   /** The model's loop holds a layer's attention probabilities until the next layer has returned (bloom). */
   readonly probabilitiesOutlive?: boolean;
   /** A mask is always made, so the flash kernel is never taken under sdpa (falcon). */
@@ -155,6 +160,8 @@ export interface DecoderShape {
   readonly sinks?: boolean;
   /** Rotation of two halves against each other, put together again, instead of `rotate_half` (gpt_oss). */
   readonly rotaryPaired?: boolean;
+  /** Attention's own names hold queries and keys before their rotation, and the rotated part (phi, stablelm). */
+  readonly rotaryNamed?: boolean;
   /** Cosines and sines are fp32 and the result is cast back; default: where the norms are `rms-late`. */
   readonly rotaryFull?: boolean;
   /** Queries and keys are raised to fp32 before they are rotated, and cast back (cohere). */
@@ -193,6 +200,20 @@ export interface DecoderShape {
   readonly residualFull?: boolean;
   /** The query projection makes a gate for the attention's output beside the queries (qwen3_next). */
   readonly outputGate?: boolean;
+  /** What stands in the place of the vocabulary head; `tiedHead` is then true and without meaning. */
+  readonly scores?: ScoresShape;
+}
+
+/**
+ * A classifier on what a decoder returns: of each sample's last token, of all tokens, or none at all (a bare model, whose
+ * loss is the user's own).
+ */
+export interface ScoresShape {
+  readonly of: "samples" | "tokens" | "nothing";
+  /** 0 where there is none. */
+  readonly labels: number;
+  readonly bias: boolean;
+  readonly dropout: boolean;
 }
 
 /** Layers that are alike. */

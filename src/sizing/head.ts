@@ -8,6 +8,7 @@ import type { Leaf, Tensor } from "./tape.ts";
 /** The modules after the last layer. */
 export function headModules(context: Context, table: Leaf) {
   const { ops, shape, weightWidth, trainBase } = context;
+  const { scores } = shape;
   const made = (count: number, factored = count) => ops.leaf(count, weightWidth, trainBase, factored);
   return {
     norm: shape.finalNorm ? norm(context, shape.norm, shape.hidden) : null,
@@ -16,6 +17,8 @@ export function headModules(context: Context, table: Leaf) {
         ? null
         : projection(context, shape.hidden, shape.embedWidth, false, context.feedForward),
     head: shape.tiedHead ? table : made(shape.vocab * shape.embedWidth, shape.vocab + shape.embedWidth),
+    scorer: scores ? made(scores.labels * shape.embedWidth, scores.labels + shape.embedWidth) : null,
+    scorerBias: scores?.bias ? made(scores.labels) : null,
     bias: shape.bias.head ? made(shape.vocab) : null,
   };
 }
@@ -50,7 +53,7 @@ interface Around {
  */
 export function lossOf(
   { ops, shape }: Context,
-  { head, bias }: HeadModules,
+  { head, bias, scorer, scorerBias }: HeadModules,
   hidden: Tensor,
   { cachedBetween, fused, returned }: Around,
 ): { readonly loss: Tensor; readonly scored: number } {
@@ -62,6 +65,18 @@ export function lossOf(
       ops.dropAll(handed);
       ops.dropAll(outputs);
     };
+    if (shape.scores !== undefined) {
+      const { scoresLoss } = require("./unusual.ts") as typeof import("./unusual.ts");
+      const { loss, handed } = scoresLoss(ops, hidden, {
+        scores: shape.scores,
+        weight: scorer,
+        bias: scorerBias,
+      });
+      ops.endAutocast();
+      if (cachedBetween > 0) ops.shift("casts", -cachedBetween, 0);
+      hand([...handed, ...returned]);
+      return { loss, scored: ops.mark() };
+    }
     if (fused) {
       // Scaled logits are those of scaled hidden states; capping is the kernel's.
       const scaled = shape.multipliers.logits ? ops.scaled(hidden) : ops.alias(hidden);

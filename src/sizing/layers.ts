@@ -72,8 +72,8 @@ export function runsOf(context: Context, plan: Plan, held: Holdings, alone: numb
  * No parameter comes after those of the last layer. transformers leaves the module of a model's last parameter whole:
  * a head or a norm in all others. Source: transformers/quantizers/base.py, `get_keys_to_not_convert`.
  */
-function endsWithLayer({ tiedHead, norm }: DecoderShape): boolean {
-  return tiedHead && norm === "layer-no-weight";
+function endsWithLayer({ tiedHead, norm, scores }: DecoderShape): boolean {
+  return tiedHead && norm === "layer-no-weight" && !scores?.labels;
 }
 
 /** What layers are run with beside their input. */

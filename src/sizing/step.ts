@@ -67,7 +67,9 @@ export function trainingStep(
   held.count(0, 1);
   const side = tower === null ? null : towers().builtTower(context, tower, plan, held);
   const runs = runsOf(context, plan, held, tower?.deepstack?.after.length ?? 0);
-  const outside = paramsOutside - (side?.params ?? 0);
+  const { scorer, scorerBias } = after;
+  // A classifier is counted outside the decoder, and walked with it.
+  const outside = paramsOutside - (side?.params ?? 0) - (scorer?.fixed ?? 0) - (scorerBias?.fixed ?? 0);
   held.countOutside(outside);
   held.account();
   const { maskBufferRows: rows = 0 } = shape;
@@ -83,7 +85,7 @@ export function trainingStep(
   const sink = plan.adapter !== null && plan.checkpointing ? catcher() : null;
   const stretches: Stretch[] = [];
   const kept: Kept = { sinks: [], cachedBetween: 0 };
-  const { out: words, ended } = embed(context, before, sink);
+  const { out: words, ended, named } = embed(context, before, sink);
   gathering?.embedded();
   const seen = side?.run(words, stretches, kept) ?? null;
   const embedded = seen?.embedded ?? words;
@@ -106,6 +108,7 @@ export function trainingStep(
   const hidden = forwardFinal(context, after, out);
   gathering?.enterHead();
   ops.drop(embedded);
+  ops.dropAll(named);
   if (seen !== null) ops.dropAll([...seen.names, ...deep]);
   masks.drop();
   if (rotary !== null) ops.drop(rotary.cos, rotary.sin);
@@ -149,7 +152,7 @@ export function trainingStep(
   ops.phase = "optimizer-step";
   // What of a tower is not walked gets no gradient.
   if (plan.trainBase && !plan.accumulates && !plan.offloaded && tower === null)
-    ops.shift("gradients", (paramsOutside * plan.weightWidth) / plan.gradientCards, 0);
+    ops.shift("gradients", (outside * plan.weightWidth) / plan.gradientCards, 0);
   ops.shift("backward", held.updateBytes(), 0);
   const byKind = ops.snapshot();
   ops.offer();
@@ -172,7 +175,7 @@ function gatheringOf(ops: Ops, plan: Plan, shape: DecoderShape, held: Holdings, 
   const before = ops.leaves.slice(0, held.headFrom);
   const { Gathering: Gathered } = require("./unusual.ts") as typeof import("./unusual.ts");
   return new Gathered(ops, plan, {
-    tied: shape.tiedHead,
+    tied: shape.tiedHead && shape.scores === undefined,
     table: [table],
     head: ops.leaves.slice(held.headFrom, held.headTo),
     rest: before.filter((leaf) => leaf !== table),

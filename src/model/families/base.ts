@@ -2,7 +2,7 @@ import { GateError } from "../../lib/errors.ts";
 import type { ConfigReader } from "../config.ts";
 import { decoderGroups } from "../decoder.ts";
 import { countParams, type StructureExtras } from "../family.ts";
-import type { DecoderShape, LayerRun, ParamGroup, Structure } from "../types.ts";
+import type { DecoderShape, LayerRun, ParamGroup, ScoresShape, Structure } from "../types.ts";
 import { baseShape } from "./shapes.ts";
 
 /** What is said of every family whose activations were not walked for themselves. */
@@ -155,12 +155,13 @@ export function layerRuns(layers: number, kindOf: (layer: number) => NamedKind):
 
 /**
  * The head that an architecture's name stands for: `lm` scores the vocabulary, a bare `*Model` has none, a
- * classifier has one row a label.
+ * classifier has one row a label, and a span has a begin and an end.
  */
-export function headKind(architecture: string): "lm" | "none" | "classes" {
-  if (architecture.endsWith("ForSequenceClassification") || architecture.endsWith("ForTokenClassification"))
-    return "classes";
-  return architecture.endsWith("Model") && !architecture.endsWith("LMHeadModel") ? "none" : "lm";
+export function headKind(architecture: string): "lm" | "none" | "samples" | "tokens" | "span" {
+  if (architecture.endsWith("ForSequenceClassification")) return "samples";
+  if (architecture.endsWith("ForTokenClassification")) return "tokens";
+  if (architecture.endsWith("ForQuestionAnswering")) return "span";
+  return /(?<!LMHead|DoubleHeads|Reward)Model$/.test(architecture) ? "none" : "lm";
 }
 
 /** Labels of a classifier: `num_labels` decides, then `id2label`, then Hugging Face's two. */
@@ -184,14 +185,25 @@ export function headed(
   if (kind === "lm") return { shape, outside: [], notes: [] };
   const bare = { ...shape, tiedHead: true, bias: { ...shape.bias, head: false } };
   const name = architecture.slice(0, 80);
-  if (kind === "none") return { shape: bare, outside: [], notes: [`${name}: no output head is counted`] };
-  const count = labels(config);
-  const bias = architecture.endsWith("ForTokenClassification") ? count : 0;
+  if (kind === "none") {
+    const scores = { of: "nothing", labels: 0, bias: false, dropout: false } as const;
+    return { shape: { ...bare, scores }, outside: [], notes: [`${name}: no output head is counted`] };
+  }
+  const scores = scoresOf(config, kind);
+  const { labels: count } = scores;
   return {
-    shape: bare,
-    outside: [{ name: "classifier", count: shape.embedWidth * count + bias }],
+    shape: { ...bare, scores },
+    outside: [{ name: "classifier", count: shape.embedWidth * count + (scores.bias ? count : 0) }],
     notes: [`${name}: a classifier of ${count} labels instead of the vocabulary head`],
   };
+}
+
+/** `GenericFor...` of transformers' modeling_layers.py; falcon, gpt2 and others write the same. */
+function scoresOf(config: ConfigReader, kind: "samples" | "tokens" | "span"): ScoresShape {
+  if (kind === "samples") return { of: "samples", labels: labels(config), bias: false, dropout: false };
+  if (kind === "span") return { of: "tokens", labels: 2, bias: true, dropout: false };
+  const rate = config.number(["classifier_dropout", "hidden_dropout"], 0.1);
+  return { of: "tokens", labels: labels(config), bias: true, dropout: rate > 0 };
 }
 
 /** A decoder-only structure with the head its architecture asks for instead of the one it was read with. */

@@ -1,6 +1,6 @@
 import type { FamilyReader } from "../family.ts";
 import { attentionBias, dense, llamaBias, MHA, NO_BIAS } from "./dense.ts";
-import { activationOf } from "./shapes.ts";
+import { activationOf, rotaryFraction } from "./shapes.ts";
 
 const COHERE = {
   norm: "layer-written",
@@ -62,7 +62,9 @@ export const stablelm = dense({
     qkNorm: config.flag("qk_layernorm", false) ? "full" : "none",
     qkNormByHead: config.flag("qk_layernorm", false),
     bias: { ...NO_BIAS, qkv: config.flag("use_qkv_bias", false) },
-    rotary: config.number(["partial_rotary_factor", "rope_pct"], 0.25),
+    rotary: rotaryFraction(config, 0.25, ["rope_pct"]),
+    rotaryNamed: true,
+    rotaryConcatenates: true,
   }),
 });
 
@@ -76,7 +78,8 @@ export const nemotron = dense({
     mlp: "plain",
     activation: "relu2",
     bias: llamaBias(config),
-    rotary: config.number("partial_rotary_factor", 0.5),
+    rotary: rotaryFraction(config, 0.5),
+    rotaryConcatenates: true,
   }),
 });
 
@@ -100,7 +103,9 @@ export const phi = dense({
     // Its name, dense, is not among those that attention's adapters go to.
     outputUnadapted: true,
     bias: { qkv: true, out: true, mlp: true, head: true },
-    rotary: config.number("partial_rotary_factor", 0.5),
+    rotary: rotaryFraction(config, 0.5),
+    rotaryNamed: true,
+    rotaryConcatenates: true,
   }),
   outside: (shape, config) =>
     config.flag("qk_layernorm", false)
@@ -124,6 +129,7 @@ export const gptj = dense({
     normPlacement: "parallel-one",
     mlp: "plain",
     activation: activationOf(config, "activation_function", "gelu_new").activation,
+    embeddingOutlives: true,
     bias: { qkv: false, out: false, mlp: true, head: true },
   }),
   nearest: "gpt_neox",
@@ -148,6 +154,8 @@ export const gptNeo = dense({
     rotary: 0,
     eagerOnly: true,
     eagerStyle: "raised",
+    embeddingOutlives: true,
+    attentionOutlives: true,
     maskBufferRows: config.size("max_position_embeddings", 2048),
   }),
   nearest: "gpt2",
@@ -175,6 +183,7 @@ export const bloom = dense({
     probabilitiesOutlive: true,
     eagerStyle: "named",
     alibi: true,
+    embeddingOutlives: true,
     rotary: 0,
     bias: { qkv: true, out: true, mlp: true, head: false },
   }),
@@ -214,6 +223,8 @@ export const gptBigcode = dense({
     maskBufferRows: config.size("n_positions", 1024),
     maskBufferShared: true,
     outputUnadapted: true,
+    embeddingOutlives: true,
+    attentionOutlives: true,
   }),
   nearest: "gpt2",
 });

@@ -1,5 +1,6 @@
 import type { FamilyReader } from "../family.ts";
 import { attentionBias, dense, llamaBias, MHA, NO_BIAS } from "./dense.ts";
+import { rotaryFraction } from "./shapes.ts";
 
 export const smollm3 = dense({
   types: ["smollm3"],
@@ -159,7 +160,8 @@ export const glm = dense({
   traits: (config) => ({
     mlp: "gated-fused",
     bias: { ...NO_BIAS, qkv: config.flag("attention_bias", true) },
-    rotary: config.number("partial_rotary_factor", 0.5),
+    rotary: rotaryFraction(config, 0.5),
+    rotaryConcatenates: true,
   }),
 });
 
@@ -180,7 +182,8 @@ export const glm4 = dense({
     mlp: "gated-fused",
     normPlacement: "sandwich",
     bias: { ...NO_BIAS, qkv: config.flag("attention_bias", true) },
-    rotary: config.number("partial_rotary_factor", 0.5),
+    rotary: rotaryFraction(config, 0.5),
+    rotaryConcatenates: true,
   }),
 });
 

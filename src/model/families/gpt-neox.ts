@@ -1,5 +1,5 @@
 import { decoderStructure, type FamilyReader } from "../family.ts";
-import { activationOf, baseShape, drops } from "./shapes.ts";
+import { activationOf, baseShape, drops, rotaryFraction } from "./shapes.ts";
 
 /** GPT-NeoX and Pythia. Class defaults: `GPTNeoXConfig` of transformers 5.24. */
 export const gptNeox: FamilyReader = {
@@ -19,11 +19,6 @@ export const gptNeox: FamilyReader = {
     const { activation, assumed } = activationOf(config, "hidden_act", "gelu");
     const bias = config.flag("attention_bias", true);
     const residual = drops(config, "hidden_dropout", 0);
-    const rope = config.only("rope_parameters");
-    const fraction = config.number(
-      ["rotary_pct", "partial_rotary_factor"],
-      rope?.number("partial_rotary_factor", 0.25) ?? 0.25,
-    );
     const shape = {
       ...baseShape(sizes),
       activation,
@@ -35,9 +30,10 @@ export const gptNeox: FamilyReader = {
       fusedQkv: true,
       mlp: "plain" as const,
       bias: { qkv: bias, out: bias, mlp: true, head: false },
-      rotary: fraction,
+      rotary: rotaryFraction(config, 0.25, ["rotary_pct"]),
       rotaryConcatenates: true,
       outputUnadapted: true,
+      embeddingOutlives: true,
       dropout: { attention: drops(config, "attention_dropout", 0), residual, embedding: residual },
     };
     return decoderStructure("gpt_neox", shape, {

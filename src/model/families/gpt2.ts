@@ -30,6 +30,8 @@ export const gpt2: FamilyReader = {
       rotary: 0,
       eagerStyle: "plain" as const,
       outputUnadapted: true,
+      embeddingOutlives: true,
+      attentionOutlives: true,
       dropout: {
         attention: drops(config, "attn_pdrop", 0.1),
         residual: drops(config, "resid_pdrop", 0.1),

@@ -1,6 +1,7 @@
 import type { FamilyReader } from "../family.ts";
 import { attentionBias, NO_BIAS } from "./dense.ts";
 import { everywhere, firstDense, LOCAL_EXPERTS, moe } from "./moe.ts";
+import { rotaryFraction } from "./shapes.ts";
 
 export const minimaxM2 = moe({
   types: ["minimax_m2"],
@@ -17,8 +18,8 @@ export const minimaxM2 = moe({
   traits: (config) => {
     const rotated = config.sizeOrNull("rotary_dim");
     const headDim = config.size("head_dim", 128);
-    const rotary = rotated === null ? config.number("partial_rotary_factor", 1) : rotated / headDim;
-    return { qkNorm: "full", rotary };
+    const rotary = rotated === null ? rotaryFraction(config, 1) : rotated / headDim;
+    return { qkNorm: "full", rotary, rotaryConcatenates: true };
   },
   side: (config, shape) => ({
     ...everywhere(config, shape, 256, 8),
@@ -76,7 +77,8 @@ export const glm4Moe = moe({
   traits: (config) => ({
     qkNorm: config.flag("use_qk_norm", false) ? "per-head" : "none",
     bias: { ...NO_BIAS, qkv: config.flag("attention_bias", false) },
-    rotary: config.number("partial_rotary_factor", 0.5),
+    rotary: rotaryFraction(config, 0.5),
+    rotaryConcatenates: true,
   }),
   side: (config, shape) => {
     const width = config.size("moe_intermediate_size", 1408);

@@ -30,6 +30,7 @@ export const opt: FamilyReader = {
       embedWidth: config.size("word_embed_proj_dim", hidden),
       positionRows: positions + POSITION_OFFSET,
       positionsPerSample: true,
+      embeddingOutlives: true,
       tiedHead: config.flag("tie_word_embeddings", true),
       norm: affine ? ("layer" as const) : ("layer-no-weight" as const),
       normPlacement: before ? ("pre" as const) : ("post-residual" as const),

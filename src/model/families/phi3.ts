@@ -1,5 +1,5 @@
 import { decoderStructure, type FamilyReader } from "../family.ts";
-import { activationOf, baseShape, drops, usualSizes } from "./shapes.ts";
+import { activationOf, baseShape, drops, rotaryFraction, usualSizes } from "./shapes.ts";
 
 /** Phi-3 and Phi-4: fused q, k, v and gate, up. Class defaults: `Phi3Config` of transformers 5.24. */
 export const phi3: FamilyReader = {
@@ -14,7 +14,7 @@ export const phi3: FamilyReader = {
       fusedQkv: true,
       fusedSplit: "slices" as const,
       mlp: "gated-fused" as const,
-      rotary: config.number("partial_rotary_factor", 1),
+      rotary: rotaryFraction(config, 1),
       rotaryConcatenates: true,
       // `embd_pdrop` is read by the config and used by no module.
       dropout: {

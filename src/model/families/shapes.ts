@@ -68,6 +68,12 @@ export function drops(config: ConfigReader, key: string, fallback: number): bool
   return config.number(key, fallback) > 0;
 }
 
+/** The rotated part of each head: a key of its own in older files, one of `rope_parameters` since transformers 5. */
+export function rotaryFraction(config: ConfigReader, fallback: number, keys: readonly string[] = []): number {
+  const nested = config.only("rope_parameters")?.number("partial_rotary_factor", fallback) ?? fallback;
+  return config.number([...keys, "partial_rotary_factor"], nested);
+}
+
 /** Names of transformers' `ACT2FN` by how they run; an unknown one is taken as one kernel, and that is said. */
 const ACTIVATIONS: Readonly<Record<string, DecoderShape["activation"]>> = {
   silu: "silu",
@@ -75,6 +81,7 @@ const ACTIVATIONS: Readonly<Record<string, DecoderShape["activation"]>> = {
   gelu: "gelu",
   gelu_pytorch_tanh: "gelu-tanh",
   gelu_new: "gelu-new",
+  gelu_fast: "gelu-fast",
   relu: "relu",
   relu2: "relu2",
 };

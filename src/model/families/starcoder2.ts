@@ -22,6 +22,7 @@ export const starcoder2: FamilyReader = {
       norm: "layer" as const,
       mlp: "plain" as const,
       bias: { qkv: bias, out: bias, mlp: bias, head: false },
+      embeddingOutlives: true,
       dropout: {
         attention: drops(config, "attention_dropout", 0),
         residual: drops(config, "residual_dropout", 0),

@@ -14,6 +14,27 @@ export function geluFunction(ops: Ops, x: Tensor): Tensor {
   });
 }
 
+/** `0.5 * x * (1 + tanh(c * x * (1 + 0.044715 * x * x)))`, from left to right (GPT-NeoX-20B). */
+export function geluFast(ops: Ops, x: Tensor): Tensor {
+  const halved = ops.scaled(x);
+  const linear = ops.scaled(x);
+  const cubic = replaced(
+    ops,
+    replaced(ops, ops.scaled(x), (t) => ops.product(t, x)),
+    (t) => ops.shifted(t),
+  );
+  const angle = ops.product(linear, cubic);
+  ops.drop(linear, cubic);
+  const shifted = replaced(
+    ops,
+    replaced(ops, angle, (t) => ops.tanh(t)),
+    (t) => ops.shifted(t),
+  );
+  const out = ops.product(halved, shifted);
+  ops.drop(halved, shifted);
+  return out;
+}
+
 /** xIELU in Python, with two learned scalars (`activations.py`). */
 export function xielu(ops: Ops, x: Tensor, [positive, negative]: readonly Leaf[]): Tensor {
   const alphaP = softplus(ops, positive!);

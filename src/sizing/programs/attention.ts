@@ -75,6 +75,7 @@ export function attend(
     const keyHeads = shape.sharedKeysExpanded ? shape.heads : shape.kvHeads;
     const rotated = rotary !== null;
     const castBack = shape.rotaryFull ?? shape.norm === "rms-late";
+    const named: Tensor[] | null = shape.rotaryNamed ? [] : null;
     let q: Tensor;
     let k: Tensor;
     if (rotary !== null && (shape.rotaryRaised || shape.rotaryComplex)) {
@@ -86,8 +87,8 @@ export function attend(
       k = ops.cast(turnedKey, key.width);
       ops.drop(query32, key32, turned, turnedKey);
     } else {
-      q = rotated ? rotate(ops, query, rotary, castBack) : ops.alias(query);
-      k = rotated ? rotate(ops, key, rotary, castBack) : ops.alias(key);
+      q = rotated ? rotate(ops, query, rotary, castBack, named) : ops.alias(query);
+      k = rotated ? rotate(ops, key, rotary, castBack, named) : ops.alias(key);
     }
     ops.drop(query, key);
     const { queryNorm, keyNorm } = layer;
@@ -118,6 +119,7 @@ export function attend(
     const result = project(ops, out, layer.output);
     ops.drop(out, q, k, value);
     ops.drop(held);
+    if (named !== null) ops.dropAll(named);
     return result;
   });
 }

@@ -31,13 +31,14 @@ export function embedding(context: Context): Embedding {
 
 /**
  * From token ids to the first layer's input. `sink` catches the gradient of the embedding module's output where
- * that was made to need one (adapters under checkpointing); that output is then `ended`, held by its gradient.
+ * that was made to need one (adapters under checkpointing); that output is then `ended`, held by its gradient. `named` is what
+ * names of the model hold until its layers are through.
  */
 export function embed(
   { ops, shape }: Context,
   modules: Embedding,
   sink: Node | null,
-): { readonly out: Tensor; readonly ended: Tensor | null } {
+): { readonly out: Tensor; readonly ended: Tensor | null; readonly named: readonly Tensor[] } {
   return ops.within("embedding", () => {
     const { table, positions, projectIn } = modules;
     let x = ops.embedding(table, shape.embedWidth, true);
@@ -50,14 +51,17 @@ export function embed(
     }
     if (shape.multipliers.embedding && !inside) x = replaced(ops, x, (t) => ops.scaled(t));
     if (projectIn !== null) x = replaced(ops, x, (t) => project(ops, t, projectIn));
+    const named: Tensor[] = [];
+    if (shape.embeddingOutlives) named.push(ops.alias(x));
     if (positions !== null) {
       const p = ops.embedding(positions, shape.hidden, shape.positionsPerSample ?? false);
       x = replaced(ops, x, (t) => ops.addition(t, p));
-      ops.drop(p);
+      if (shape.embeddingOutlives) named.push(p);
+      else ops.drop(p);
     }
     const { norm: embedNorm } = modules;
     if (embedNorm !== null) x = replaced(ops, x, (t) => normalize(ops, t, embedNorm));
     if (shape.dropout.embedding) x = replaced(ops, x, (t) => ops.dropout(t));
-    return { out: x, ended };
+    return { out: x, ended, named };
   });
 }

@@ -61,7 +61,7 @@ function widened(ops: Ops, x: Tensor, { shape, inputs, scalars }: FeedForward): 
   return product;
 }
 
-/** An activation; `gelu-new` is a line of Python, all others are kernels. */
+/** An activation; `gelu-new` and `gelu-fast` are lines of Python, most others are kernels. */
 export function activate(
   ops: Ops,
   x: Tensor,
@@ -80,6 +80,8 @@ export function activate(
       return replaced(ops, ops.relu(x), (t) => ops.power(t));
     case "gelu-new":
       return geluNew(ops, x);
+    case "gelu-fast":
+      return rare().geluFast(ops, x);
     case "gelu-function":
       return rare().geluFunction(ops, x);
     case "xielu":

@@ -73,9 +73,11 @@ export function forwardLayer(
 
   switch (shape.normPlacement) {
     case "pre": {
-      const middle = added(x, replaced(ops, normed(x, 0), attended));
+      const branch = replaced(ops, normed(x, 0), attended);
+      const name = shape.attentionOutlives ? ops.alias(branch) : null;
+      const middle = added(x, branch);
       const out = added(middle, replaced(ops, normed(middle, 1), fed));
-      ops.drop(middle);
+      ops.drop(middle, name);
       return out;
     }
     case "post": {

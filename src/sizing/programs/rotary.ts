@@ -16,9 +16,15 @@ export interface Rotary {
 
 /**
  * `x * cos + rotate_half(x) * sin` on the heads of `x`. The result is laid out as `x` is, but contiguous by
- * head after a concatenation.
+ * head after a concatenation. `named` takes what names of the attention hold on: `x` and its rotated part.
  */
-export function rotate(ops: Ops, x: Tensor, rotary: Rotary, castBack: boolean): Tensor {
+export function rotate(
+  ops: Ops,
+  x: Tensor,
+  rotary: Rotary,
+  castBack: boolean,
+  named: Tensor[] | null = null,
+): Tensor {
   if (rotary.paired) {
     const [first, second] = split(ops, x, [0.5, 0.5]) as [Tensor, Tensor];
     return turnedPair(ops, first, second, rotary);
@@ -32,6 +38,7 @@ export function rotate(ops: Ops, x: Tensor, rotary: Rotary, castBack: boolean): 
   const sum = ops.addition(straight, crossed);
   ops.drop(straight, crossed);
   let out = sum;
+  named?.push(ops.alias(x), ops.alias(sum));
   if (concatenates) {
     const passed = fraction === 1 ? null : sliced(ops, x, 1 - fraction);
     out = concatenated(ops, x, sum, passed);
