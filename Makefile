@@ -43,7 +43,7 @@ $(BIN): $(ORDER)
 
 # For packaging/: one target on a runtime that was fetched, in the order that a submit on this machine had.
 cross: $(ORDER)
-	$(COMPILE) --compile-executable-path=$(RUNTIME) $(ORDERED) --outfile $(OUT)
+	$(COMPILE) --compile-executable-path="$(RUNTIME)" $(ORDERED) --outfile "$(OUT)"
 
 dist: ## Build the release of every target, its packages and its lists into dist/release
 	$(BUN) packaging/dist.ts

@@ -23,7 +23,9 @@ export function packPython(release: Release, folder: string): readonly string[] 
   writeFileSync(join(source, "pyproject.toml"), versioned);
   run(["chmod", "-R", "u=rwX,go=rX", source]);
   const env = { SOURCE_DATE_EPOCH: String(release.epoch) };
-  run([python, "-m", "build", "--no-isolation", "--outdir", out, source], { env });
+  const build = [python, "-m", "build", "--no-isolation", "--outdir", out, source];
+  // Modes of what the builders write themselves are in the archives.
+  run(["sh", "-c", 'umask 022 && exec "$@"', "sh", ...build], { env });
   const paths = readdirSync(out)
     .sort()
     .map((name) => {

@@ -21,8 +21,12 @@ export function releaseOfTree(): Release {
   };
 }
 
-/** The commit, marked where the working tree differs from it; `release` in a tree that is no checkout. */
+/**
+ * The commit, marked where the working tree differs from it; `release` in a tree that is no checkout. `DIST_COMMIT` says
+ * it for a copy of a tree.
+ */
 function commitOfTree(): string {
+  if (process.env.DIST_COMMIT !== undefined) return process.env.DIST_COMMIT;
   try {
     const commit = run(["git", "rev-parse", "--short=12", "HEAD"]).trim();
     return run(["git", "status", "--porcelain", "--untracked-files=no"]) === ""
