@@ -3,13 +3,13 @@ BUN := node_modules/.bin/bun
 BIN := dist/neurarch-gate
 VERSION := $(shell sed -n 's/^  "version": "\(.*\)",/\1/p' package.json)
 COMMIT := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo release)
-DAY := $(shell git log -1 --format=%cs 2>/dev/null || date -u +%F)
+DAY := $(shell [ -n "$$SOURCE_DATE_EPOCH" ] && date -u -d "@$$SOURCE_DATE_EPOCH" +%F || TZ=UTC git log -1 --date=format-local:%F --format=%cd 2>/dev/null || date -u +%F)
 TARGET := $(shell uname -s | tr A-Z a-z)-$(shell uname -m)
 DIGESTS := $(foreach one,catalogue=src/model/catalogue.jsonl lua=lua/cli_filter.lua python=python-shim/neurarch_gate/__init__.py,$(firstword $(subst =, ,$(one)))=$(firstword $(shell sha256sum $(lastword $(subst =, ,$(one))))))
 SOURCES := $(shell find src lua python-shim -type f 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help build schemas man check format test slurm-newer bench fuzz oracle accuracy clean
+.PHONY: help build cross dist dist-check schemas man check format test slurm-newer bench bench-smoke fuzz oracle accuracy clean
 
 help: ## Print this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,7 +20,8 @@ build: $(BIN) ## Build the executable, dist/neurarch-gate
 # and a late JIT for start-up (a submit is over before a compiler thread has paid for itself); identifiers stay whole, since minified ones have collided; no file of the working directory (.env, bunfig.toml, tsconfig.json, package.json) is read.
 # It is built twice: what the first one runs through in a submit whose size is kept is laid first in the second, so
 # that a start touches fewer pages (0.3 ms of 9). A run that cannot be made leaves the first order.
-COMPILE = $(BUN) build --compile --target=bun --format=esm --bytecode --splitting --min-chunk-size=65536 --minify-syntax --minify-whitespace \
+BUN_TARGET := bun
+COMPILE = $(BUN) build --compile --target=$(BUN_TARGET) --format=esm --bytecode --splitting --min-chunk-size=65536 --minify-syntax --minify-whitespace \
 	  --compile-jit-policy=1000 \
 	  --no-compile-autoload-dotenv --no-compile-autoload-bunfig \
 	  --no-compile-autoload-tsconfig --no-compile-autoload-package-json \
@@ -28,14 +29,27 @@ COMPILE = $(BUN) build --compile --target=bun --format=esm --bytecode --splittin
 	  --define BUILD_VERSION='"$(VERSION)"' --define BUILD_COMMIT='"$(COMMIT)"' --define BUILD_TARGET='"$(TARGET)"' --define BUILD_DAY='"$(DAY)"' \
 	  --define BUILD_DIGESTS='"$(DIGESTS)"' \
 	  src/main.ts
-SUBMIT = dist/first/neurarch-gate slurm --script examples/finetune-qwen3-8b.sbatch --gres gpu:a10g:1 --nodes 1 --config /dev/null
-$(BIN): $(SOURCES) package-lock.json Makefile
-	@rm -rf dist/first && mkdir -p dist/first/cache
+SUBMIT = dist/first/neurarch-gate slurm --script examples/finetune-qwen3-8b.sbatch --gres gpu:a10g:1 --nodes 1 --config dist/first/gate.toml
+ORDER := dist/submit.order
+$(ORDER): $(SOURCES) package-lock.json Makefile
+	@rm -rf dist/first && mkdir -p dist/first/cache && touch dist/first/gate.toml
 	$(COMPILE) --outfile dist/first/neurarch-gate
 	@for way in "" dist/first/order; do \
-	  env XDG_CACHE_HOME="$(CURDIR)/dist/first/cache" BUN_BYTECODE_ORDER_OUT="$$way" $(SUBMIT) >/dev/null || true; done
-	$(COMPILE) $$([ -s dist/first/order ] && echo --bytecode-order=dist/first/order) --outfile $(BIN)
-	@rm -rf dist/first
+	  env XDG_CACHE_HOME="$(CURDIR)/dist/first/cache" BUN_BYTECODE_ORDER_OUT="$$way" $(SUBMIT) | grep '^decision=warn$$' >dist/first/said || : >dist/first/order; done
+	@mv dist/first/order $(ORDER) && rm -rf dist/first
+ORDERED = $$([ -s $(ORDER) ] && echo --bytecode-order=$(ORDER))
+$(BIN): $(ORDER)
+	$(COMPILE) $(ORDERED) --outfile $(BIN)
+
+# For packaging/: one target on a runtime that was fetched, in the order that a submit on this machine had.
+cross: $(ORDER)
+	$(COMPILE) --compile-executable-path="$(RUNTIME)" $(ORDERED) --outfile "$(OUT)"
+
+dist: ## Build the release of every target, its packages and its lists into dist/release
+	$(BUN) packaging/dist.ts
+
+dist-check: ## Build the release twice and try it: other hosts' libraries and processors, installs, upgrades (root)
+	bash packaging/check/all.sh
 
 schemas: build ## Write the schemas that are printed, into schemas/
 	for name in $$($(BIN) schema --list | cut -d' ' -f1); do $(BIN) schema $$name >schemas/$$name.json; done

@@ -57,7 +57,9 @@ _VARIABLES = {'policy_file': 'NEURARCH_POLICY_FILE', 'cluster': 'NEURARCH_CLUSTE
 class NeurarchPolicy(sky.AdminPolicy):
     """Settings: class attributes of a subclass, and over them NEURARCH_POLICY_<NAME> (but for `binary`)."""
 
-    binary = '/usr/local/bin/neurarch-gate'
+    # Copied there by hand, or put there by a package.
+    binary = next((path for path in ('/usr/local/bin/neurarch-gate', '/usr/bin/neurarch-gate') if os.path.exists(path)),
+                  '/usr/local/bin/neurarch-gate')
     mutate = False  # rewrite an over-request instead of warning
     max_cost_usd = None  # refuse a run whose list price is over this
     prices = None  # a JSON file or a dict: card -> USD per card-hour

@@ -1,8 +1,12 @@
 import filter from "../../../lua/cli_filter.lua" with { type: "text" };
+import { executablePath } from "../../host/env.ts";
 import { pathKind } from "../../host/fs.ts";
 import { LUA_SETTINGS, type LuaSettings, luaWithSettings } from "../../slurm/lua.ts";
 import type { Command, CommandOutput, ParsedWords } from "../command.ts";
 import { QUIET_FLAG } from "../flags.ts";
+
+/** Where a Debian or RPM package has the executable: a filter that it prints without `--binary` names it there. */
+const PACKAGED = "/usr/bin/neurarch-gate";
 
 const flagOf = (setting: string) => setting.replaceAll("_", "-");
 
@@ -51,7 +55,9 @@ async function run({ values, switches }: ParsedWords): Promise<CommandOutput> {
         (setting === "timeout_s" ? values.timeout : undefined),
     ]),
   ) as LuaSettings;
-  const out = luaWithSettings(filter, settings);
+  const own = executablePath() === PACKAGED ? { binary: PACKAGED } : {};
+  const given = Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
+  const out = luaWithSettings(filter, { ...own, ...given });
   return { out, err: await checkFiles(values), exit: 0 };
 }
 
