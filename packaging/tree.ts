@@ -62,7 +62,8 @@ export function layOut(
 
 /** A unit that stands for every campaign: `systemctl --user start neurarch-bridge@NAME` reads NAME.toml. */
 function bridgeTemplate(): string {
-  const place = { runId: "CAMPAIGN-NAME", path: "HOME-FOLDER/.local/bin:/usr/local/bin:/usr/bin:/bin" };
+  const path = "HOME-FOLDER/.local/bin:/usr/local/bin:/usr/bin:/bin";
+  const place = { runId: "CAMPAIGN-NAME", path, allow: [] };
   return bridgeUnit(INSTALLED, ["--campaign=CONFIG-FOLDER/neurarch/CAMPAIGN-NAME.toml"], place)
     .replaceAll("CAMPAIGN-NAME", "%i")
     .replaceAll("HOME-FOLDER", "%h")
