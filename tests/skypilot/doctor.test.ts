@@ -164,7 +164,13 @@ describe.skipIf(python === undefined && !CI)("doctor sky, with real files and re
       "fail",
       /api_server in .* is no mapping/,
     ],
-    ["a list of policies", () => config("admin_policy: [a]\n"), "config", "fail", /is no text, and SkyPilot refuses the file$/],
+    [
+      "a list of policies",
+      () => config("admin_policy: [a]\n"),
+      "config",
+      "fail",
+      /is no text, and SkyPilot refuses the file$/,
+    ],
     [
       "the policy twice",
       () => config("admin_policy: a\nadmin_policy: b\n"),
