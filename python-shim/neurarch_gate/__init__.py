@@ -71,6 +71,7 @@ class NeurarchPolicy(sky.AdminPolicy):
     config = None  # a site file in place of /etc/neurarch/gate.toml
     policy_file = None  # a policy file for every task, in place of the nearest .neurarch.yml
     repo_policy = None  # what a policy file may do: 'honour', 'tighten-only' or 'ignore'
+    client_sizing = None  # False: take no size from a client, and send none
     ledger = None  # a folder that verdicts are recorded in
     cluster = None  # the cluster's name, for waivers of one cluster
 
@@ -82,7 +83,7 @@ class NeurarchPolicy(sky.AdminPolicy):
             if decision not in ('allow', 'warn', 'refuse', 'rewrite', 'unjudged'):
                 raise ValueError('the answer holds no decision')
             mutated = sky.MutatedUserRequest(user_request.task, user_request.skypilot_config)
-            if decision == 'rewrite':
+            if answer.get('reply') is not None:  # a rewrite, or a size that goes along
                 mutated = sky.MutatedUserRequest.decode(json.dumps(answer['reply']), user_request)
         except Exception as e:  # pylint: disable=broad-except
             return cls._unanswered(user_request, e)
@@ -96,6 +97,8 @@ class NeurarchPolicy(sky.AdminPolicy):
         command = [cls.binary, 'judge', '--admin-policy']
         command += ['--mutate'] if cls._flag('mutate') else []
         command += ['--fail-closed'] if cls._flag('fail_closed') else []
+        if cls._setting('client_sizing') is not None:
+            command += ['--client-sizing' if cls._flag('client_sizing') else '--no-client-sizing']
         # A repository's policy file lies beside the user; a server has the one that it is told of.
         command += ['--policy-start', os.getcwd()] if at_client_side else []
         for name in ('max_cost_usd', 'prices', 'sizing', 'cli', 'plan_url', 'config', 'policy_file', 'repo_policy',

@@ -32,7 +32,7 @@ async function answerOrWhyNot(
     const recorder = makeRecorder(settings, "skypilot", { cwd: workingDirectory(), env, version: version() });
     const start = input.values["policy-start"] ?? null;
     // A launch asks two to four times for the same job.
-    const keeper = new Keeper({ cwd: "/", env });
+    const keeper = new Keeper({ cwd: start ?? "/", env });
     const answer = await judgeAdminPolicy(text, settings, env, start, recorder, keeper);
     const after = () => {
       recorder?.flush();

@@ -79,6 +79,10 @@ export const SITE_FLAGS = {
     options: [...REPO_POLICIES],
     description: "what a policy file may do (honour)",
   },
+  "client-sizing": {
+    type: "boolean",
+    description: "SkyPilot: take a size from the client where the model cannot be read here (on)",
+  },
   ledger: {
     type: "string",
     valueHint: "DIR",

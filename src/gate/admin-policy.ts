@@ -1,8 +1,10 @@
 import { GateError } from "../lib/errors.ts";
 import { noteLine } from "../render/messages.ts";
+import { SENT_VARIABLE } from "../sizing/sent.ts";
 import { offerRequestTask, rewriteRequestTask } from "../skypilot/rewrite.ts";
 import { withEnvMark } from "../skypilot/rewrite-mark.ts";
 import { readRequestTask } from "../skypilot/task.ts";
+import { withTaskEnv } from "../skypilot/task-env.ts";
 import {
   answerOf,
   decodeUserRequest,
@@ -22,9 +24,9 @@ import { skypilotJob } from "./skypilot-job.ts";
 import { judgeTask, type TaskOutcome } from "./task.ts";
 
 /**
- * Answers one SkyPilot admin-policy request. Paths start at `/`: the policy runs in the API server's folder, never in
- * the user's, so a relative path means nothing there. `start` is the user's folder where the policy runs at the
- * client's side: only there a repository's own policy file is looked for.
+ * Answers one SkyPilot admin-policy request. `start` is the user's folder where the policy runs at the client's side:
+ * only there a repository's own policy file is looked for. Elsewhere paths start at `/`: the policy runs in the API
+ * server's folder, never in the user's, so a relative path means nothing there.
  * Throws `GateError("input-invalid")` for a body that is none.
  */
 export async function judgeAdminPolicy(
@@ -38,7 +40,7 @@ export async function judgeAdminPolicy(
   const request = decodeUserRequest(body);
   if (!request.ok) throw new GateError("input-invalid", request.error.message);
   const kept = keeper === undefined ? {} : { keeper };
-  const size = makeSizer(settings, { cwd: "/", env, deadlineMs: SKYPILOT_DEADLINE_MS, ...kept });
+  const size = makeSizer(settings, { cwd: start ?? "/", env, deadlineMs: SKYPILOT_DEADLINE_MS, ...kept });
   const siteOnly = start === null || !request.value.atClientSide;
   const policyOf = makePolicy(settings, { cwd: start ?? "/", env, file: null, siteOnly });
   return answerOf(request.value, await judgeUserRequest(request.value, settings, size, policyOf, recorder));
@@ -71,17 +73,37 @@ export async function judgeUserRequest(
     recorder.note({ job, outcome, stopped, ...askerOf(request) });
   if (outcome.silent) return silent;
   const { decision, messages } = outcome;
+  const send = request.atClientSide && decision !== "refuse" ? await sendingOf(outcome, settings) : null;
+  const sending = (text: string) => send?.(text) ?? null;
   if (running && decision === "warn")
     return { decision: "rewrite", messages, task: offered(request.task, rewriting) };
-  if (decision !== "rewrite") return { decision, messages, task: null };
+  if (decision !== "rewrite") return { decision, messages, task: sending(request.task) };
   const rewritten = rewriteRequestTask(request.task, changeOf(outcome));
   if (rewritten.ok) {
     const mark = markOf(outcome);
     const task = (mark === null ? null : withEnvMark(rewritten.value, mark)) ?? rewritten.value;
-    return { decision, messages, task };
+    return { decision, messages, task: sending(task) ?? task };
   }
   const told = [...messages, noteLine(`the task was left as it is: ${rewritten.error.message}`)];
-  return { decision: "warn", messages: told, task: null };
+  return { decision: "warn", messages: told, task: sending(request.task) };
+}
+
+/**
+ * Puts the size of a model that only this side can read into a task, for the judgement at the server's side; null where
+ * there is none to send, or where the task has it already.
+ */
+async function sendingOf(
+  outcome: TaskOutcome,
+  settings: Settings,
+): Promise<((text: string) => string | null) | null> {
+  if (outcome.telling?.sizing?.local !== true) return null;
+  const { toSend } = await import("./client-sizing.ts");
+  const sent = toSend(outcome, settings);
+  if (sent === null) return null;
+  return (text) => {
+    const sending = withTaskEnv(text, SENT_VARIABLE, sent);
+    return sending === text ? null : sending;
+  };
 }
 
 /**

@@ -49,6 +49,7 @@ export async function loadSettings(flags: SettingFlags, known?: SiteFile): Promi
     cluster: values.cluster ?? site.cluster ?? null,
     policyFile: values["policy-file"] ?? site.policy_file ?? null,
     repoPolicy: oneOf("repo-policy", values["repo-policy"], REPO_POLICIES) ?? site.repo_policy ?? "honour",
+    clientSizing: switches["client-sizing"] ?? site.client_sizing ?? true,
     ledger: values.ledger ?? site.ledger ?? null,
     ledgerAnonymous: switches["ledger-anonymous"] ?? site.ledger_anonymous ?? false,
     ledgerUpkeep: {

@@ -41,6 +41,8 @@ export interface Settings {
   /** Use Slurm's --time for the cost cap when the job names no hours. */
   readonly hoursFromTime: boolean;
   readonly table: CardTable;
+  /** Judge by a size that a client sends where the model cannot be read here, and send one; absent = yes. */
+  readonly clientSizing?: boolean;
   /** A site's usual values of facts that jobs rarely name: `precision` -> `bf16`. */
   readonly factDefaults: Readonly<Record<string, string>>;
 }
@@ -71,6 +73,7 @@ export interface SiteFile {
   readonly cluster?: string;
   readonly policy_file?: string;
   readonly repo_policy?: RepoPolicy;
+  readonly client_sizing?: boolean;
   readonly ledger?: string;
   readonly ledger_anonymous?: boolean;
   readonly ledger_token_file?: string;

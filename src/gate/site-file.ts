@@ -24,6 +24,7 @@ export const SITE_SCHEMA = v.strictObject({
   cluster: v.optional(v.string("text")),
   policy_file: v.optional(v.pipe(v.string("text"), v.startsWith("/", "a path that begins with /"))),
   repo_policy: v.optional(v.picklist(REPO_POLICIES, `one of ${REPO_POLICIES.join(", ")}`)),
+  client_sizing: v.optional(v.boolean("true or false")),
   ledger: v.optional(
     v.pipe(
       v.string("text"),

@@ -28,11 +28,12 @@ export async function sizeAnew(
 
 function withDigest(
   sized: Result<SizedJob, Unsized>,
-  { structure }: LocatedStructure,
+  { structure, local }: LocatedStructure,
 ): Result<SizedJob, Unsized> {
   if (!sized.ok) return sized;
   const structureDigest = digest(JSON.stringify(structure)).slice(0, 16);
-  return ok({ ...sized.value, sizing: { ...sized.value.sizing, structureDigest } });
+  const named = local === true ? { local } : {};
+  return ok({ ...sized.value, sizing: { ...sized.value.sizing, structureDigest, ...named } });
 }
 
 /** A job whose model needs no network, to size it with a recipe that was never asked for; null without it. */

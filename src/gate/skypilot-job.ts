@@ -5,6 +5,7 @@ import { labelFacts } from "../facts/labels.ts";
 import { readFacts } from "../facts/read.ts";
 import type { Origin } from "../facts/types.ts";
 import { skypilotRequest } from "../request/skypilot.ts";
+import { SENT_VARIABLE } from "../sizing/sent.ts";
 import { MARK_VARIABLE, type RewriteMark, readMark } from "../skypilot/rewrite-mark.ts";
 import type { Task } from "../skypilot/task.ts";
 import { notTraining } from "../skypilot/user-request.ts";
@@ -30,6 +31,7 @@ export function skypilotJob(
     flags: flagFacts(flags),
   });
   const request = skypilotRequest(task, settings.table);
+  const sent = task.envs[SENT_VARIABLE];
   const names = request.candidates.map((candidate) => candidate.accelerator);
   return {
     name: task.name,
@@ -50,6 +52,7 @@ export function skypilotJob(
     workdir: task.workdir,
     notTraining: notTraining(task, requestName),
     notes,
+    ...(sent === undefined ? {} : { sentSizing: sent }),
     where: { candidates: task.places, job: task.place },
   };
 }

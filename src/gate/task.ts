@@ -36,6 +36,8 @@ export interface TaskJob {
   readonly notTraining: string | null;
   /** What was noticed while the job was read, sentences. */
   readonly notes: readonly string[];
+  /** The size that the job's client sent with it, as text; absent without one. */
+  readonly sentSizing?: string;
   /** Where its request stands in the file that was read, for reports that point at a line; absent without a file. */
   readonly where?: JobPlace;
 }
@@ -107,7 +109,11 @@ export async function judgeTask(
     wholeNodes: request.wholeNode === true,
   };
   // Where no candidate can be judged there is nothing to size for.
-  const sized = request.candidates.some(isJudged) ? await size(facts) : null;
+  const own = request.candidates.some(isJudged) ? await size(facts) : null;
+  const { sized, notes: sentNotes } =
+    own === null || job.sentSizing === undefined
+      ? { sized: own, notes: [] }
+      : (await import("./client-sizing.ts")).orSent(own, job.sentSizing, facts, settings);
   const judged = sized?.ok
     ? judgeRequest({ facts, ...sized.value, globalBatches: heldBatches(mark) }, request, judging)
     : unsizedRequest(sized?.error ?? NOTHING_TO_SIZE, request);
@@ -130,6 +136,7 @@ export async function judgeTask(
       ...messagesOf(result, request, telling),
       ...(applied?.notes ?? []).map(noteLine),
       ...(telling.sizing?.cautions ?? []).map(noteLine),
+      ...sentNotes.map(noteLine),
       ...notes,
     ],
     request,

@@ -270,4 +270,6 @@ export interface LocatedStructure {
   readonly revision: string | null;
   /** `config.json of <path>`, `the catalogue inside neurarch-gate`: for messages and `--explain`. */
   readonly from: string;
+  /** It was named by a path, its own or that of an adapter. */
+  readonly local?: boolean;
 }

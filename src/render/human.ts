@@ -134,7 +134,7 @@ export function samplesOf({ asTraced, seqLen }: Sizing): string {
 
 function stateWords(sizing: Sizing): string {
   if (sizing.recipe.offload === "all") return "weights, gradients and optimizer state are in host memory";
-  return sizing.source === "builtin"
+  return sizing.source === "builtin" || sizing.source === "client"
     ? "weights, gradients and optimizer state"
     : "the part that no batch changes, as the external source has it";
 }
@@ -155,7 +155,9 @@ export function describe(sizing: Sizing): string {
       ? `from ${sizing.structureFrom ?? "the model's structure"}`
       : sizing.source === "cli"
         ? "sized by the neurarch CLI"
-        : "sized by the hosted plan";
+        : sizing.source === "client"
+          ? `as the client sent it (structure ${sizing.structureDigest})`
+          : "sized by the hosted plan";
   const revision = sizing.revision === null ? "" : ` (revision ${sizing.revision})`;
   return printable(`${words.join(", ")}${words.length > 0 ? "; " : ""}${from}${revision}`);
 }

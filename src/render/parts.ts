@@ -151,7 +151,7 @@ export function assumedSentence(telling: Telling): string | null {
   if (sizing === null) return null;
   const sentences: string[] = [];
   const { attention } = sizing.recipe;
-  if (sizing.source === "builtin" && attention !== facts.attention.value) {
+  if (["builtin", "client"].includes(sizing.source) && attention !== facts.attention.value) {
     sentences.push(`Sized with attention=${attention} instead of ${facts.attention.value}.`);
   }
   if (sizing.assumed.length > 0) {
@@ -167,6 +167,8 @@ export function sizedBy(source: Sizing["source"] | null): string {
       return "Sized offline by the neurarch CLI from the model's structure; nothing was trained.";
     case "hosted":
       return "Sized by the hosted plan from the model's graph; nothing was trained.";
+    case "client":
+      return "Sized by the client, whose word it is: the model cannot be read here; nothing was trained.";
     default:
       return "Sized offline from the model's structure; nothing was trained.";
   }

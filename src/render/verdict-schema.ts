@@ -90,7 +90,7 @@ const SIZING: Readonly<Record<keyof SizingBody, JsonSchema>> = {
   floorBytes: NUMBER,
   ...LINE,
   peakBytes: NUMBER,
-  source: oneOf(["builtin", "cli", "hosted"]),
+  source: oneOf(["builtin", "cli", "hosted", "client"]),
   revision: orNull(TEXT),
   terms: orNull(listOf(objectOf(MOMENT))),
   perCard: objectOf(PER_CARD),

@@ -11,7 +11,7 @@ const VALUES = {
   FILE: "policy-file",
   LEDGER: "ledger",
 };
-const SWITCHES = { MUTATE: "mutate", FAIL_CLOSED: "fail-closed" };
+const SWITCHES = { MUTATE: "mutate", FAIL_CLOSED: "fail-closed", CLIENT_SIZING: "client-sizing" };
 
 /**
  * The settings of the environment that a policy server was started with, `NEURARCH_POLICY_<NAME>` as the Python policy

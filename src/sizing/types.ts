@@ -28,10 +28,13 @@ export interface Moment extends Line {
 export interface Sizing {
   readonly model: string;
   readonly family: string | null;
-  readonly source: "builtin" | "cli" | "hosted";
+  /** `client`: built in, at the client's side, and sent along with the task; nobody here has seen the model. */
+  readonly source: "builtin" | "cli" | "hosted" | "client";
   readonly revision: string | null;
   /** What tells equal structures under other names; absent where the size was not made for a verdict. */
   readonly structureDigest?: string;
+  /** The model was named by a path, so another machine may not find it. */
+  readonly local?: boolean;
   /** Where the structure was found: path, cache, catalogue, ...; null for external sources. */
   readonly structureFrom: string | null;
   readonly params: number | null;

@@ -1,3 +1,5 @@
+import { withTaskEnv } from "./task-env.ts";
+
 /** One request that a rewrite left, and the batch it had over all its cards before. */
 export interface MarkedRequest {
   /** `A100:8`, or the same as `to` where the candidate was kept as it was. */
@@ -64,12 +66,7 @@ export function withFileMark(text: string, task: number, mark: RewriteMark): str
   return `${text.slice(0, start)}${head}${markText(mark)}${end}\n${others.join("\n")}`;
 }
 
-/**
- * SkyPilot's own encoding of a task with a mark among its `envs`. SkyPilot writes top-level keys in column one and
- * everything else indented, so the line `envs:` is the mapping itself. Null where there is none to put it in.
- */
+/** A request's task with a mark among its `envs`; null where none can be put there. */
 export function withEnvMark(text: string, mark: RewriteMark): string | null {
-  const line = `  ${MARK_VARIABLE}: '${markText(mark)}'\n`;
-  const without = text.replace(new RegExp(`^  ${MARK_VARIABLE}: .*\\n(?: {3,}.*\\n)*`, "m"), "");
-  return /^envs:[ ]*\n/m.test(without) ? without.replace(/^envs:[ ]*\n/m, (head) => head + line) : null;
+  return withTaskEnv(text, MARK_VARIABLE, markText(mark));
 }

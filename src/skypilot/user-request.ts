@@ -19,7 +19,7 @@ export interface UserRequest {
   readonly doubleEncoded: boolean;
 }
 
-/** What the policy came to. `task` is the rewritten text; null when the task stays as it is. */
+/** What the policy came to. `task` is the text that goes on, rewritten or with a size sent along; null = as it came. */
 export interface PolicyOutcome {
   readonly decision: Decision;
   readonly messages: readonly string[];
@@ -116,8 +116,8 @@ export function notTraining(task: Task | null, requestName: string | null): stri
 /** The answer for the Python policy. A rewrite without a text, one that could not be written, is a warning. */
 export function answerOf(request: UserRequest, outcome: PolicyOutcome): PolicyAnswer {
   const { decision, messages, task } = outcome;
-  if (decision !== "rewrite") return { decision, messages, reply: null };
-  if (task === null) return { decision: "warn", messages, reply: null };
+  if (decision === "refuse") return { decision, messages, reply: null };
+  if (task === null) return { decision: decision === "rewrite" ? "warn" : decision, messages, reply: null };
   return { decision, messages, reply: { task, skypilot_config: request.skypilotConfig } };
 }
 
@@ -130,8 +130,7 @@ export function httpAnswerOf(
   outcome: PolicyOutcome,
 ): { status: 200 | 400; body: string } {
   if (outcome.decision === "refuse") return { status: 400, body: outcome.messages.join("\n") };
-  const task = outcome.decision === "rewrite" && outcome.task !== null ? outcome.task : request.task;
-  const reply = { task, skypilot_config: request.skypilotConfig };
+  const reply = { task: outcome.task ?? request.task, skypilot_config: request.skypilotConfig };
   return { status: 200, body: encodeAnswer(reply, request.doubleEncoded) };
 }
 

@@ -75,7 +75,7 @@ function locateFollowing(model: string, host: Host, basesLeft: number, notes: re
   const certain = isCertainlyPath(model);
   if (path !== null && (certain || pathKind(path) !== "none")) {
     const answer = fromPath(model, path, host, basesLeft, notes, certain);
-    if (answer !== null) return answer;
+    if (answer !== null) return answer.ok ? ok({ ...answer.value, local: true }) : answer;
   }
   const id = hubId(model);
   if (id === null) return notFound(model, [`${shown(model, 200)} is neither a path nor a Hugging Face id`]);

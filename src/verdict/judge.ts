@@ -93,7 +93,7 @@ function judgeOn(
     rewrites: target !== null,
     overCap: cost?.overCap === true,
     refusedByCost,
-    borderline: isBorderline(figures, sizing.source === "builtin"),
+    borderline: isBorderline(figures, sizing.source === "builtin" || sizing.source === "client"),
   });
 
   const single = smallestCard(cards, needGb);

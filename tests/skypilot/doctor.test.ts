@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { BINARY, ROOT } from "../acceptance/run.ts";
 import { type Server, serve } from "../serve/server.ts";
 
@@ -150,7 +150,27 @@ describe.skipIf(python === undefined && !CI)("doctor sky, with real files and re
     ["an empty config", () => config(""), "policy", "fail", /no config/],
     ["no YAML", () => config("a: [1\nb: {"), "config", "fail", /cannot be read at line/],
     ["a list", () => config("- a\n"), "config", "fail", /is no YAML mapping/],
-    ["a list of policies", () => config("admin_policy: [a]\n"), "config", "fail", /is no text$/],
+    [
+      "an endpoint of another kind",
+      () => config("api_server: {endpoint: ftp://x}\n"),
+      "config",
+      "fail",
+      /no http or https address/,
+    ],
+    [
+      "an API server that is no mapping",
+      () => config("api_server: http://x\n"),
+      "config",
+      "fail",
+      /api_server in .* is no mapping/,
+    ],
+    [
+      "a list of policies",
+      () => config("admin_policy: [a]\n"),
+      "config",
+      "fail",
+      /is no text, and SkyPilot refuses the file$/,
+    ],
     [
       "the policy twice",
       () => config("admin_policy: a\nadmin_policy: b\n"),
@@ -173,14 +193,54 @@ describe.skipIf(python === undefined && !CI)("doctor sky, with real files and re
       /SKYPILOT_PROJECT_CONFIG names/,
     ],
     [
-      "a project that turns it off",
+      "a project that turns it off, as SkyPilot does not let it",
       () => {
         subclass("pass");
         return { env: { SKYPILOT_PROJECT_CONFIG: file("off.yaml", "admin_policy: null\n") } };
       },
+      "config",
+      "fail",
+      /admin_policy in .*off\.yaml is no text, and SkyPilot refuses the file/,
+    ],
+    [
+      "a config of its controllers in place of all",
+      () => {
+        subclass("pass");
+        return { env: { SKYPILOT_CONFIG: file("only.yaml", "jobs: {}\n") } };
+      },
       "policy",
       "fail",
       /nothing is judged/,
+    ],
+    [
+      "an API server elsewhere, by the user's config",
+      () => {
+        subclass("pass");
+        writeFileSync(
+          join(home, ".sky/config.yaml"),
+          "api_server: {endpoint: 'https://u:secret@sky.example/'}\n",
+          { flag: "a" },
+        );
+      },
+      "side",
+      "warn",
+      /^the API server at https:\/\/\.\.\.@sky\.example \(api_server\.endpoint of .*\/\.sky\/config\.yaml\) applies/,
+      0,
+    ],
+    [
+      "no policy here, and an API server elsewhere",
+      () => config("api_server: {endpoint: 'http://sky.example:46580'}\n"),
+      "policy",
+      "warn",
+      /^no config here names an admin_policy; the API server at http:\/\/sky\.example:46580 .* applies that of its own$/,
+      0,
+    ],
+    [
+      "an endpoint that is empty",
+      () => after(subclass("pass"), { env: { SKYPILOT_API_SERVER_ENDPOINT: "" } }),
+      "config",
+      "fail",
+      /^SKYPILOT_API_SERVER_ENDPOINT is empty/,
     ],
     [
       "a Python that is not there",
@@ -324,7 +384,7 @@ describe.skipIf(python === undefined && !CI)("doctor sky, with real files and re
       () => after(subclass("pass"), { env: { SKYPILOT_API_SERVER_ENDPOINT: "http://u:secret@h/" } }),
       "side",
       "warn",
-      /^the API server at http:\/\/\.\.\.@h\/ applies/,
+      /^the API server at http:\/\/\.\.\.@h \(SKYPILOT_API_SERVER_ENDPOINT\) applies/,
       0,
     ],
     [
@@ -367,6 +427,77 @@ describe.skipIf(python === undefined && !CI)("doctor sky, with real files and re
       expect(one.message).not.toMatch(/password|secret@/);
     }
   });
+
+  test("config, policy and endpoint are those of SkyPilot itself", async () => {
+    const user = (text: string) => ({ "home/.sky/config.yaml": text });
+    const A = "api_server: {endpoint: http://a:1/}\n";
+    const sets: readonly { files: Record<string, string>; env?: Record<string, string> }[] = [
+      { files: {} },
+      { files: user(A) },
+      { files: { ...user(A), ".sky.yaml": "api_server: {endpoint: https://b/x//}\n" } },
+      { files: { ...user(A), ".sky.yaml": "admin_policy: x.Y\n" } },
+      { files: { ...user(`${A}admin_policy: x.Y\n`), ".sky.yaml": "admin_policy: z.Z\n" } },
+      { files: user(A), env: { SKYPILOT_API_SERVER_ENDPOINT: "http://e/" } },
+      {
+        files: { ...user(A), "g.yaml": "api_server: {endpoint: http://g/}\nadmin_policy: g.G\n" },
+        env: { SKYPILOT_GLOBAL_CONFIG: "g.yaml" },
+      },
+      { files: { ...user(A), "p.yaml": "admin_policy: p.P\n" }, env: { SKYPILOT_PROJECT_CONFIG: "p.yaml" } },
+      { files: user(A), env: { SKYPILOT_GLOBAL_CONFIG: "", SKYPILOT_PROJECT_CONFIG: "" } },
+      { files: { ...user(A), "i.yaml": "admin_policy: i.I\n" }, env: { SKYPILOT_CONFIG: "i.yaml" } },
+      { files: user("api_server: {endpoint: 'http://localhost:46580'}\n") },
+      {
+        files: user("api_server: {endpoint: 'http://localhost:46580'}\n"),
+        env: { SKYPILOT_API_SERVER_ENDPOINT: "http://127.0.0.1:46580/" },
+      },
+      ...[
+        "api_server: null\n",
+        "api_server: {endpoint: null}\n",
+        "api_server: {endpoint: ftp://a}\n",
+        "api_server: http://a\n",
+        "admin_policy: null\n",
+        "admin_policy: [a]\n",
+        "admin_policy: 1\n",
+      ].map((text) => ({ files: user(text) })),
+      { files: {}, env: { SKYPILOT_CONFIG: "" } },
+      { files: {}, env: { SKYPILOT_GLOBAL_CONFIG: "/nowhere.yaml" } },
+      { files: {}, env: { SKYPILOT_PROJECT_CONFIG: "/nowhere.yaml" } },
+    ];
+    const folders = sets.map(({ files }, index) => {
+      const set = join(folder, `set${index}`);
+      for (const [name, text] of Object.entries({ "home/x": "", ...files })) {
+        mkdirSync(dirname(join(set, name)), { recursive: true });
+        writeFileSync(join(set, name), text);
+      }
+      return set;
+    });
+    const child = Bun.spawn([python!, join(import.meta.dir, "lab/endpoint.py")], {
+      stdin: new Blob([JSON.stringify(sets.map(({ env = {} }, index) => [folders[index], env]))]),
+      stdout: "pipe",
+      env: { PATH: "/usr/bin:/bin", HOME: folder, SKYPILOT_DISABLE_USAGE_COLLECTION: "1" },
+    });
+    const real: readonly { error?: string; endpoint?: string; policy?: string | null }[] = JSON.parse(
+      (await new Response(child.stdout).text()).trim().split("\n").at(-1)!,
+    );
+    expect(real.length).toBe(sets.length);
+    for (const [index, { env = {} }] of sets.entries()) {
+      const { error, endpoint, policy } = real[index]!;
+      const ran = Bun.spawnSync([BINARY, "doctor", "sky", "--python", "/nowhere", "--json"], {
+        cwd: folders[index]!,
+        env: { PATH: "/usr/bin:/bin", HOME: join(folders[index]!, "home"), ...env },
+      });
+      const { checks } = JSON.parse(ran.stdout.toString()) as Report;
+      const broken = checks.some(({ check, status }) => check === "config" && status === "fail");
+      const said = checks.map(({ message }) => message).join("\n");
+      expect({ index, broken }).toEqual({ index, broken: error !== undefined });
+      if (error !== undefined) continue;
+      const named = /^admin_policy: (\S+)/m.exec(said)?.[1] ?? null;
+      expect({ index, named }).toEqual({ index, named: policy ?? null });
+      const elsewhere = /the API server at (\S+) \(/.exec(said)?.[1] ?? null;
+      const here = /^http:\/\/(?:0\.0\.0\.0|localhost|127\.0\.0\.1):46580$/.test(endpoint!);
+      expect({ index, elsewhere }).toEqual({ index, elsewhere: here ? null : endpoint! });
+    }
+  }, 60_000);
 
   test("a key that is let in", async () => {
     policy(address(keyed, "team:long-password"));

@@ -56,5 +56,7 @@ test("in SkyPilot's encoding it stands among the envs, once", () => {
   const marked = withEnvMark(text, MARK)!;
   expect(marked).toBe(text.replace("envs:\n", `envs:\n  NEURARCH_REWRITTEN: '${LINE}'\n`));
   expect(withEnvMark(marked, MARK)).toBe(marked);
-  expect(withEnvMark("run: x\n", MARK)).toBeNull();
+  expect(withEnvMark("run: x\n", MARK)).toBe(`run: x\n\nenvs:\n  NEURARCH_REWRITTEN: '${LINE}'\n`);
+  // Another writer's text is left alone.
+  expect(withEnvMark("envs: {A: b}\nrun: x\n", MARK)).toBeNull();
 });

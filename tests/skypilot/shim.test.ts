@@ -12,7 +12,10 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 interface Outcome {
   readonly lines: readonly (readonly [string, string])[];
-  readonly task?: { readonly resources: { readonly accelerators: Record<string, number> } };
+  readonly task?: {
+    readonly resources: { readonly accelerators: Record<string, number> };
+    readonly envs?: object;
+  };
   readonly same?: boolean;
   readonly config?: object;
   readonly refused?: string;
@@ -82,6 +85,14 @@ const rewrite = answering("rewrite", {
   messages: ["Neurarch: rewrote A100:8 to L40S:1."],
   reply: { task: REWRITTEN, skypilot_config: "jobs: {controller: {resources: {cpus: 2}}}\n" },
 });
+const along = answering("along", {
+  decision: "allow",
+  messages: [],
+  reply: {
+    task: `${TASK}envs: {NEURARCH_SIZING_FACTS: x}\n`,
+    skypilot_config: "jobs: {controller: {resources: {cpus: 2}}}\n",
+  },
+});
 const garbage = standIn("garbage", "echo hello");
 const slow = standIn("slow", "sleep 20 &\nsleep 20");
 const seen = join(folder, "seen");
@@ -117,6 +128,15 @@ const cases: readonly Case[] = [
       expect(outcome.task?.resources.accelerators).toEqual({ L40S: 1 });
       expect(outcome.lines).toEqual([["WARNING", "Neurarch: rewrote A100:8 to L40S:1."]]);
       expect(outcome.same).toBe(false);
+    },
+  },
+  {
+    name: "a fit whose size goes along",
+    binary: along,
+    check: ({ task, lines, config }) => {
+      expect(task?.envs).toEqual({ NEURARCH_SIZING_FACTS: "x" });
+      expect(task?.resources.accelerators).toEqual(UNCHANGED);
+      expect([lines, config]).toEqual([[], { jobs: { controller: { resources: { cpus: 2 } } } }]);
     },
   },
   { name: "garbage", binary: garbage, check: OPEN(/JSONDecodeError/) },
@@ -166,12 +186,13 @@ const cases: readonly Case[] = [
       policy_file: "/x.yml",
       repo_policy: "ignore",
       ledger: "/var/log/neurarch",
+      client_sizing: false,
     },
     check: (outcome) => {
       admitted([])(outcome);
       const text = readFileSync(seen, "utf8");
       expect(text.split("\n")[0]).toBe(
-        `judge --admin-policy --mutate --policy-start ${process.cwd()} --max-cost-usd 7 --config /etc/x.toml ` +
+        `judge --admin-policy --mutate --no-client-sizing --policy-start ${process.cwd()} --max-cost-usd 7 --config /etc/x.toml ` +
           "--policy-file /etc/policy.yml --repo-policy ignore --ledger /var/log/neurarch --cluster gpu-dev",
       );
       expect(text).not.toContain("BUN_");

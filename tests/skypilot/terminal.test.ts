@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { run } from "../acceptance/run.ts";
 import { type Server, serve } from "../serve/server.ts";
@@ -27,6 +27,10 @@ class Capped(Mutating):
     max_cost_usd = 1000000
 `;
 
+/** What is said of a size that the client sent. */
+const SENT =
+  /^Neurarch: judged by the size that the client sent: \.\/own-model \(structure [0-9a-f]{16}\) cannot be read here\.$/;
+
 /** What the API server of the class policy is started with: over the class's own cap. */
 const CAP = ["--max-cost-usd", "100"];
 
@@ -35,6 +39,19 @@ const service = (ports: string, train: string) =>
     envs: train === "" ? {} : { NEURARCH_TASK: train },
     more: `  ports: ${ports}\nservice: {readiness_probe: /, replicas: 1}\n`,
   });
+
+/** About as large as Qwen3-0.6B, and in no catalogue. */
+const OWN_MODEL = JSON.stringify({
+  model_type: "qwen3",
+  hidden_size: 1000,
+  num_hidden_layers: 28,
+  num_attention_heads: 16,
+  num_key_value_heads: 8,
+  head_dim: 128,
+  intermediate_size: 3000,
+  vocab_size: 150_000,
+  tie_word_embeddings: true,
+});
 
 const FILES = {
   fits: taskFile("L4:1"),
@@ -45,6 +62,10 @@ const FILES = {
   list: taskFile("[T4:1, L4:1]"),
   dear: taskFile("L4:1", { envs: { NEURARCH_HOURS: "1000", NEURARCH_POLICY_MAX_COST_USD: "1000000" } }),
   held: taskFile("H200:1"),
+  // A model that is a file of the user's: the server has none there.
+  local: taskFile("L4:1", { envs: { NEURARCH_MODEL: "./own-model", NEURARCH_HOURS: "10" } }),
+  "local over": taskFile("A100-80GB:8", { envs: { NEURARCH_MODEL: "./own-model", NEURARCH_HOURS: "1" } }),
+  "local dear": taskFile("L4:1", { envs: { NEURARCH_MODEL: "./own-model", NEURARCH_HOURS: "1000" } }),
   pipeline: `name: pipe\n---\n${taskFile("L4:1")}---\n${taskFile("T4:1").replace("name: t", "name: second")}`,
   serves: service("8080", ""),
   trains: service("8080", "train"),
@@ -73,7 +94,7 @@ interface Row {
   readonly flags?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   /** Which sides say that they apply a policy, and the sentences between: those of a file judged plainly or with `--mutate`. */
-  readonly terminal: readonly ("client" | "server" | "plain" | "mutate")[];
+  readonly terminal: readonly ("client" | "server" | "plain" | "mutate" | "sent" | "unfound")[];
   /** The machine in SkyPilot's own table. */
   readonly table?: string;
   /** Refused, with the sentence of the file judged with these flags. */
@@ -279,6 +300,64 @@ const ROWS: readonly Row[] = [
   },
 
   {
+    what: "a file of the user's, whose size goes along",
+    server: "class",
+    client: "Plain",
+    command: "launch",
+    file: "local",
+    terminal: ["client", "server", "sent"],
+    table: "L4:1",
+    ends: DRY,
+  },
+  {
+    what: "a file of the user's, warned about by the client and rewritten by the server",
+    server: "class",
+    client: "Plain",
+    command: "launch",
+    file: "local over",
+    terminal: ["client", "plain", "server", "mutate", "sent"],
+    table: "H200:1",
+    ends: DRY,
+  },
+  {
+    what: "a file of the user's, rewritten by the client, which the server leaves alone",
+    server: "class",
+    client: "Mutating",
+    command: "launch",
+    file: "local over",
+    terminal: ["client", "mutate", "server", "sent"],
+    table: "H200:1",
+    ends: DRY,
+  },
+  {
+    what: "a file of the user's, refused by the server's cap",
+    server: "class",
+    client: "Plain",
+    command: "launch",
+    file: "local dear",
+    terminal: ["client"],
+    refused: [...CAP, "sent"],
+  },
+  {
+    what: "a file of the user's, whose size goes along",
+    server: "class",
+    client: "Plain",
+    command: "jobs",
+    file: "local",
+    terminal: ["client", "server"],
+    table: "L4:1",
+    ends: ASKED,
+  },
+  {
+    what: "a file of the user's without a policy at the client's side",
+    server: "class",
+    command: "launch",
+    file: "local",
+    terminal: ["server", "unfound"],
+    table: "L4:1",
+    ends: DRY,
+  },
+  {
     what: "a request that fits",
     server: "rest",
     command: "launch",
@@ -363,6 +442,16 @@ const ROWS: readonly Row[] = [
     ends: DRY,
   },
   {
+    what: "a file of the user's, rewritten by REST at the size of the client's class",
+    server: "rest",
+    client: "Plain",
+    command: "launch",
+    file: "local over",
+    terminal: ["client", "plain", "server"],
+    table: "H200:1",
+    ends: DRY,
+  },
+  {
     what: "a refusal by the client's class",
     server: "rest",
     client: "Plain",
@@ -410,6 +499,8 @@ if (python === undefined) {
   beforeAll(async () => {
     for (const [name, text] of Object.entries(FILES))
       paths.set(name as File, lab.file(`${name.replace(" ", "-")}.yaml`, text));
+    mkdirSync(join(lab.folder, "own-model"));
+    writeFileSync(join(lab.folder, "own-model/config.json"), OWN_MODEL);
     rest = await serve(["--mutate", "--ledger", ledger], {
       HOME: lab.folder,
       XDG_CACHE_HOME: join(lab.folder, "cache"),
@@ -450,7 +541,9 @@ if (python === undefined) {
 
   /** What the file itself is told, joined as a policy joins it. */
   async function judged(file: File, flags: readonly string[]): Promise<string[]> {
-    const { out } = await run(["judge", "--skypilot", paths.get(file)!, "--json", ...flags]);
+    const { out } = await run(["judge", "--skypilot", paths.get(file)!, "--json", ...flags], {
+      cwd: lab.folder,
+    });
     return JSON.parse(out).messages;
   }
 
@@ -466,6 +559,11 @@ if (python === undefined) {
               `Applying client admin policy: ${row.client === "rest" ? "RestfulAdminPolicy" : row.client}`,
             );
           else if (one === "server") expected.push(`Applying server admin policy: ${policy[row.server]}`);
+          else if (one === "sent") expected.push(expect.stringMatching(SENT));
+          else if (one === "unfound")
+            expected.push(
+              "Neurarch: ./own-model not judged: /own-model does not exist. Allowed unchecked (fail open).",
+            );
           else expected.push(...(await judged(row.file, one === "mutate" ? ["--mutate"] : [])));
         }
         const lines = out.split("\n").filter((line) => /^(?:Applying|Neurarch)/.test(line));
@@ -477,13 +575,16 @@ if (python === undefined) {
           expect(err).not.toContain("Neurarch");
           return;
         }
-        const reason = (await judged(row.file, row.refused)).join("\n");
+        const flags = row.refused.filter((flag) => flag !== "sent");
+        const reason = (await judged(row.file, flags)).join("\n");
         expect(reason).toMatch(/^Neurarch: .*\bresubmit\b|^Neurarch: .*over the cap/);
         const byRest =
           row.client === "rest" || (row.server === "rest" && row.client === undefined)
             ? `User request is rejected by admin policy ${rest.address}/policy: `
             : "";
-        expect(err.trim()).toBe(`sky.exceptions.UserRequestRejectedByPolicy: ${byRest}${reason}`);
+        const told = err.trim().split("\n");
+        if (row.refused.includes("sent")) expect(told.pop()).toMatch(SENT);
+        expect(told.join("\n")).toBe(`sky.exceptions.UserRequestRejectedByPolicy: ${byRest}${reason}`);
         expect(exit).toBe(1);
         expect(out).not.toContain(DRY);
       });
@@ -496,12 +597,18 @@ if (python === undefined) {
   });
 
   describe("what the policy leaves behind", () => {
+    interface Entry {
+      readonly decision: string;
+      readonly request: string;
+      readonly model: string | null;
+      readonly source: string | null;
+    }
     const lines = (folder: string) =>
       readdirSync(folder).flatMap((name) =>
         readFileSync(join(folder, name), "utf8")
           .split("\n")
           .filter((line) => line !== "")
-          .map((line) => JSON.parse(line) as { decision: string; request: string; stopped: boolean }),
+          .map((line) => JSON.parse(line) as Entry),
       );
     const counted = (folder: string) => {
       const counts: Record<string, number> = {};
@@ -513,9 +620,18 @@ if (python === undefined) {
     test("over REST the ledger has the warnings and rewrites that no terminal shows", () => {
       expect(counted(ledger)).toMatchObject({
         "warn H200:1 x 2 nodes": 2,
-        "rewrite A100-80GB:8": 2,
+        "rewrite A100-80GB:8": 3,
         "refuse T4:1": 5,
       });
+    });
+
+    test("and whose word a size was", () => {
+      const bySource = (folder: string) =>
+        lines(folder)
+          .filter(({ model }) => model === "./own-model")
+          .map(({ source }) => source);
+      expect(new Set(bySource(ledger))).toEqual(new Set(["client"]));
+      expect(new Set(bySource(classLedger))).toEqual(new Set(["client", null]));
     });
 
     test("and so have its metrics and its log", async () => {

@@ -71,16 +71,20 @@ describe("answers", () => {
   test("for the Python policy", () => {
     const request = decoded(PLAIN);
     for (const decision of ["allow", "warn", "refuse", "unjudged"] as const) {
-      expect(answerOf(request, { ...outcome, decision })).toEqual({
+      expect(answerOf(request, { ...outcome, decision, task: null })).toEqual({
         decision,
         messages: outcome.messages,
         reply: null,
       });
     }
-    expect(answerOf(request, { ...outcome, decision: "rewrite" }).reply).toEqual({
-      task: "run: x\n",
-      skypilot_config: BODY.skypilot_config,
-    });
+    // A rewrite, and a size that goes along with whatever is let through.
+    for (const decision of ["rewrite", "allow", "warn"] as const)
+      expect(answerOf(request, { ...outcome, decision })).toEqual({
+        decision,
+        messages: outcome.messages,
+        reply: { task: "run: x\n", skypilot_config: BODY.skypilot_config },
+      });
+    expect(answerOf(request, { ...outcome, decision: "refuse" }).reply).toBeNull();
     expect(answerOf(request, { ...outcome, decision: "rewrite", task: null })).toEqual({
       decision: "warn",
       messages: outcome.messages,
@@ -95,15 +99,17 @@ describe("answers", () => {
       body: "Neurarch: a.\nb.",
     });
     for (const decision of ["allow", "warn", "unjudged"] as const) {
-      const { status, body } = httpAnswerOf(request, { ...outcome, decision });
+      const { status, body } = httpAnswerOf(request, { ...outcome, decision, task: null });
       expect(status).toBe(200);
       expect(JSON.parse(JSON.parse(body))).toEqual({
         task: BODY.task,
         skypilot_config: BODY.skypilot_config,
       });
     }
-    const { body } = httpAnswerOf(request, { ...outcome, decision: "rewrite" });
-    expect(JSON.parse(JSON.parse(body)).task).toBe("run: x\n");
+    for (const decision of ["rewrite", "allow", "warn"] as const) {
+      const { body } = httpAnswerOf(request, { ...outcome, decision });
+      expect(JSON.parse(JSON.parse(body)).task).toBe("run: x\n");
+    }
   });
 
   test("are encoded as the request was", () => {

@@ -74,6 +74,7 @@ export const command: Command = {
     timeout: SITE_FLAGS.timeout,
     cluster: SITE_FLAGS.cluster,
     "policy-file": SITE_FLAGS["policy-file"],
+    "client-sizing": SITE_FLAGS["client-sizing"],
     ledger: SITE_FLAGS.ledger,
     "ledger-anonymous": SITE_FLAGS["ledger-anonymous"],
   },
