@@ -18,6 +18,7 @@ export function skyOf(
     calls: join(stateDir, "calls"),
     changes: join(stateDir, "changes"),
     env: skyEnvironment(env, hidden),
+    cwd: stateDir,
     redact: (text) => redact(text, secrets),
     redactor: () => new Redactor(secrets),
   });

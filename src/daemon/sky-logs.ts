@@ -16,12 +16,12 @@ export interface StreamRedactor {
 /** Follows a job's log from its start to its end, one piece at a time, as fast as its consumer takes it. */
 export async function followLogs(
   program: string,
-  env: Readonly<Record<string, string | undefined>>,
+  place: Parameters<typeof startChild>[1],
   redactor: StreamRedactor,
   options: LogsOptions,
 ): Promise<LogsEnd> {
   const { clusterName, jobId, nonce, signal } = options;
-  const child = startChild([program, "logs", clusterName, String(jobId), "--tail", "0"], { env });
+  const child = startChild([program, "logs", clusterName, String(jobId), "--tail", "0"], place);
   const stop = () => child.kill();
   if (signal.aborted) stop();
   signal.addEventListener("abort", stop, { once: true });

@@ -38,6 +38,11 @@ export interface SkyOptions {
   /** Folder of the others of that kind. */
   readonly changes: string;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /**
+   * Folder that it is run in. SkyPilot takes `.sky.yaml` there for the project's configuration, down to the server it
+   * speaks to and Slurm's own options, so it must never be one that a sandbox writes to.
+   */
+  readonly cwd?: string;
   /** Masks secrets in a text of sky's. */
   readonly redact: (text: string) => string;
   /** The same for a stream, where a secret may have several lines. */
@@ -48,10 +53,11 @@ export interface SkyOptions {
 /** The sky command line, by argument vectors. Its texts are read, and quoted in messages only through `redact`. */
 export function makeSky(options: SkyOptions): Sky {
   const { program, env, redact, times = SKY_TIMES } = options;
+  const place = { env, ...(options.cwd === undefined ? {} : { cwd: options.cwd }) };
   /** Calls that we have under way ourselves. */
   const own = new Set<string>();
   const call = async (words: readonly string[], timeoutMs: number): Promise<CallEnded> => {
-    const ended = await captureChild([program, ...words], { env, timeoutMs, maxBytes: MAX_BYTES });
+    const ended = await captureChild([program, ...words], { ...place, timeoutMs, maxBytes: MAX_BYTES });
     return { ...ended, command: words[0]!, seconds: timeoutMs / 1000 };
   };
   /**
@@ -85,7 +91,7 @@ export function makeSky(options: SkyOptions): Sky {
     const files: Record<string, string> = task === undefined ? {} : { "task.yaml": task };
     const argv = [program, ...words, ...(task === undefined ? [] : [join(folder, "task.yaml")])];
     try {
-      const ended = startCall(folder, argv, { env, about, files });
+      const ended = startCall(folder, argv, { ...place, about, files });
       return changed(command, await awaitCall(folder, { ...given, ended }), timeoutMs);
     } finally {
       forgetCall(folder);
@@ -177,7 +183,11 @@ export function makeSky(options: SkyOptions): Sky {
       }
       const task = taskDocument(resources, { run, name: jobName, workdir });
       const argv = [program, "exec", "-d", clusterName, join(folder, "task.yaml")];
-      const ended = startCall(folder, argv, { env, about: { clusterName }, files: { "task.yaml": task } });
+      const ended = startCall(folder, argv, {
+        ...place,
+        about: { clusterName },
+        files: { "task.yaml": task },
+      });
       return (
         (await outcome(folder, ended)) ??
         fail({
@@ -197,7 +207,7 @@ export function makeSky(options: SkyOptions): Sky {
       const view = readQueue(answer.value.stdout, name);
       return view.ok ? view : malformed(view.error);
     },
-    logs: (wanted) => followLogs(program, env, options.redactor(), wanted),
+    logs: (wanted) => followLogs(program, place, options.redactor(), wanted),
     cancel: async (name, jobId) => {
       const words = ["cancel", "-y", name, jobId === "all" ? "-a" : String(jobId)];
       return await change(name, words, { timeoutMs: times.callMs });

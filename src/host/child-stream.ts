@@ -29,12 +29,17 @@ const IDLE_AFTER_EXIT_MS = 500;
  */
 export function startChild(
   argv: readonly string[],
-  options: { readonly env: Readonly<Record<string, string | undefined>> },
+  options: {
+    readonly env: Readonly<Record<string, string | undefined>>;
+    /** Our own working folder where it is absent. */
+    readonly cwd?: string;
+  },
 ): ChildStream {
   const [program = "", ...rest] = argv;
   const child = spawn(program, rest, {
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...options.env },
+    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
     detached: true,
   });
   const state = { exited: false };
@@ -101,6 +106,7 @@ export async function captureChild(
   argv: readonly string[],
   options: {
     readonly env: Readonly<Record<string, string | undefined>>;
+    readonly cwd?: string;
     readonly timeoutMs: number;
     readonly maxBytes: number;
   },

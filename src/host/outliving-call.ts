@@ -62,6 +62,8 @@ export function startCall(
   argv: readonly string[],
   options: {
     readonly env: Readonly<Record<string, string | undefined>>;
+    /** Must outlive the call, which may leave a service behind; our own working folder where it is absent. */
+    readonly cwd?: string;
     readonly about: Readonly<Record<string, unknown>>;
     /** Private files of the call, by name; they are gone when its outcome was read. */
     readonly files: Readonly<Record<string, string>>;
@@ -74,6 +76,7 @@ export function startCall(
   const child = spawn("/bin/sh", ["-c", SHELL, "sh", folder, ...argv], {
     stdio: "ignore",
     env: { ...options.env },
+    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
     detached: true,
   });
   child.unref();

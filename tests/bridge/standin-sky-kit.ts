@@ -11,6 +11,7 @@ export interface Call {
   readonly pid: number;
   /** Names of the environment it was given. */
   readonly env: readonly string[];
+  readonly cwd: string;
   readonly task?: Record<string, unknown>;
   readonly taskText?: string;
   /** Null while it runs, and when it was killed. */

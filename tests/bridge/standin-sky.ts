@@ -433,6 +433,7 @@ function work(world: World, argv: readonly string[]): number {
   const number = world.claim("call");
   Object.assign(call, { n: number, command, at: started, pid: process.pid, argv });
   call.env = Object.keys(process.env).sort();
+  call.cwd = process.cwd();
   if (command === "exec" || command === "launch") readTask(rest);
   record();
   let exit = 0;
