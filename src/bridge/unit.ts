@@ -1,7 +1,10 @@
 import { assignmentWord, unitWord } from "../lib/systemd.ts";
 
-/** Seconds that the jobs' cancelling and the release of the allocation get when the service is stopped. */
-const STOP_TIMEOUT_S = 180;
+/**
+ * Seconds for what a stop may have to wait for: a submission that is under way, the jobs' cancelling and the release of
+ * the allocation, a minute each.
+ */
+const STOP_TIMEOUT_S = 240;
 
 /**
  * A systemd unit of the operator's own (`systemctl --user`): the daemon needs the operator's sky and ssh, so it runs as

@@ -16,8 +16,9 @@ export interface Asked {
 }
 
 /**
- * The evaluation that a request is about: a new one, one that the daemon works on, or one that the journal knows. A
- * known one goes on from where it stands; only what no job has been submitted for takes the workspace as it is now.
+ * The evaluation that a request is about, with this client counted among its own: a new one, one that the daemon works
+ * on, or one that the journal knows. A known one goes on from where it stands; only what no job has been submitted for
+ * takes the workspace as it is now.
  */
 export async function ask(
   context: Context,
@@ -34,13 +35,13 @@ export async function ask(
     );
   }
   if (known !== null && (known.phase === "COMPLETED" || known.phase === "ACKNOWLEDGED"))
-    return ok(finished(context, known, request, requestSha256));
+    return seen(finished(context, known, request, requestSha256));
   const taken = await candidates.take();
   if (!taken.ok) {
     // A workspace that cannot be staged now does not keep a job's result back.
     const running = evaluations.find(request.invocationId)?.record ?? known;
     if (running === null || running.phase === "PREPARED") return taken;
-    return ok({ evaluation: joined(context, evaluations, running, request), notices: [] });
+    return seen({ evaluation: joined(context, evaluations, running, request), notices: [] });
   }
   const { key, snapshot } = taken.value;
   try {
@@ -48,22 +49,28 @@ export async function ask(
     const record = active?.record ?? journal.load(request.invocationId);
     if (record !== null && record.phase !== "PREPARED") {
       const evaluation = joined(context, evaluations, record, request);
-      return ok({ evaluation, notices: pinned(record, snapshot.sha256, requestSha256) });
+      return seen({ evaluation, notices: pinned(record, snapshot.sha256, requestSha256) });
     }
     const now = { requestSha256, snapshotSha256: snapshot.sha256, snapshotKey: key };
     if (active !== null) {
       // It waits for its turn or for the allocation; nothing of it was begun.
       if (active.outcome === null && active.record.phase === "PREPARED")
         await active.step((waiting) => askedAgain(waiting, now, false));
-      return ok({ evaluation: active, notices: pinned(active.record, snapshot.sha256, requestSha256) });
+      return seen({ evaluation: active, notices: pinned(active.record, snapshot.sha256, requestSha256) });
     }
     const prepared = record === null ? ok(blank(context, request, now)) : askedAgain(record, now, true);
     const evaluation = new Evaluation(context, await saved(context, prepared), request);
     evaluations.add(evaluation);
-    return ok({ evaluation, notices: [] });
+    return seen({ evaluation, notices: [] });
   } finally {
     candidates.release(key);
   }
+}
+
+/** Its client counts from here on, before anything else can happen: what somebody sees is not let go of. */
+function seen(asked: Asked): Result<Asked, BridgeProblem> {
+  asked.evaluation.clients++;
+  return ok(asked);
 }
 
 /** The evaluation that is under way, taken up again where an earlier call let go of it. */

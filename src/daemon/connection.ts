@@ -86,12 +86,12 @@ async function evaluate(
   const asked = await ask(context, evaluations, candidates, request);
   if (!asked.ok) return await client.refuse(asked.error.error, asked.error.message);
   const { evaluation } = asked.value;
-  evaluation.clients++;
   try {
     await relay(desk, socket, client, asked.value);
   } finally {
     evaluation.clients--;
     evaluations.left(evaluation);
+    evaluation.letGo();
   }
 }
 

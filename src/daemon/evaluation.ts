@@ -71,6 +71,11 @@ export class Evaluation {
     this.#settled();
   }
 
+  /** Lets go of its files when it is over and nobody sees it any more; it is not joined after that. */
+  letGo(): void {
+    if (this.outcome !== null && this.clients === 0) this.output.end();
+  }
+
   /** Works until there is a result, or a problem that a later call may pass. Never throws. */
   async run(): Promise<void> {
     let outcome: Outcome | null = null;

@@ -98,6 +98,14 @@ export function makeSky(options: SkyOptions): Sky {
       own.delete(call);
     }
   };
+  /** Submissions into a cluster that are under way: what they bring would come behind the cancelling of all. */
+  const submitted = async (name: string): Promise<void> => {
+    for (const call of callsIn(options.calls)) {
+      const folder = join(options.calls, call);
+      if (aboutCall(folder)?.clusterName !== name || !isCallRunning(folder)) continue;
+      await awaitCall(folder, { timeoutMs: times.callMs, maxBytes: MAX_BYTES, removing: ["task.yaml"] });
+    }
+  };
   const changed = (
     command: string,
     found: CallOutcome,
@@ -209,6 +217,7 @@ export function makeSky(options: SkyOptions): Sky {
     },
     logs: (wanted) => followLogs(program, place, options.redactor(), wanted),
     cancel: async (name, jobId) => {
+      if (jobId === "all") await submitted(name);
       const words = ["cancel", "-y", name, jobId === "all" ? "-a" : String(jobId)];
       return await change(name, words, { timeoutMs: times.callMs });
     },

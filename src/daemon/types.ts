@@ -19,7 +19,7 @@ export interface Journal {
   put(record: JournalRecord): void;
   /** Resolves when everything put or appended so far would survive a power cut. Rejects when the disk refuses. */
   commit(): Promise<void>;
-  /** The output of one attempt; opening it again gives what is on disk. */
+  /** The output of one attempt; opening it again gives what is on disk. Whoever opened it closes it. */
   spool(invocationId: string, jobName: string): Spool;
   close(): Promise<void>;
 }

@@ -183,6 +183,27 @@ describe("requests that are refused", () => {
     }));
 });
 
+test("a daemon keeps no file of an evaluation open that is over, whether its client stayed or left", () =>
+  on({}, async (b) => {
+    const daemon = await b.start();
+    const open = () => readdirSync(`/proc/${daemon.pid}/fd`).length;
+    const first = newId();
+    await asked(b, request(first), ack(first));
+    const before = open();
+    for (let round = 0; round < 6; round++) {
+      const id = newId();
+      const client = await rawClient(b.socket);
+      client.send(round % 2 === 0 ? request(id) : benchmarkRequest(id));
+      await client.until((it) => it.frame("result") !== undefined);
+      if (round % 3 !== 0) client.send(ack(id));
+      client.socket.end();
+      await client.until(() => false);
+      if (round % 3 === 0) await asked(b, round % 2 === 0 ? request(id) : benchmarkRequest(id), ack(id));
+    }
+    await Bun.sleep(100);
+    expect(open()).toBeLessThanOrEqual(before);
+  }));
+
 test("a client that connects and sends nothing is answered after its time", () =>
   on({}, async (b) => {
     await b.start({ limits: { requestMs: 200 } });

@@ -540,6 +540,17 @@ test("a daemon that is ended while it launches leaves no allocation", () =>
     expect(existsSync(b.socket)).toBe(false);
   }));
 
+test("a daemon that is ended while it submits: the job comes behind nothing, and no allocation is left", () =>
+  on({ ...CHECK, scenario: { rules: [{ on: "exec", delayS: 1.5 }] } }, async (b) => {
+    script(b, "echo one; sleep 30");
+    const daemon = await b.start({ limits: { closeMs: 300 } });
+    const running = b.evaluating(["accuracy"]);
+    await until(() => b.sky.commands().includes("exec"));
+    expect(await daemon.kill()).toBe(0);
+    await running.ran;
+    expect(b.sky.running()).toEqual([]);
+  }));
+
 test("an existing cluster that does not fit is refused before anything is run on it", () =>
   on({}, async (b) => {
     const first = await b.start();
