@@ -30,6 +30,8 @@ export interface Context {
   readonly allocations: Allocations;
   readonly limits: Limits;
   readonly nowMs: () => number;
+  /** For how long something is waited for: it goes on by itself alone, whatever is done to the clock, and not while the machine sleeps. */
+  readonly awakeMs: () => number;
   readonly sleep: (ms: number) => Promise<void>;
   readonly randomHex: (bytes: number) => string;
   readonly sha256: (text: string) => string;

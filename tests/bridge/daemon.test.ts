@@ -20,6 +20,7 @@ import {
   bench,
   benchmarkRequest,
   newId,
+  RESULT_PATH,
   rawClient,
   request,
 } from "./bridge-kit.ts";
@@ -104,7 +105,7 @@ test("every frame of an evaluation, exact to the key, and the acknowledgement", 
     expect(artifact).toEqual({
       version: 2,
       type: "artifact",
-      path: "/tmp/vibesys-framework-benchmark-kit.json",
+      path: RESULT_PATH,
       size: 12,
       sha256: "c8491311ec52ae9560b66e7dc3d65bcc9e1b04ff3d90d7e5bfc437d7ddc952cd",
       data_base64: "eyJzY29yZSI6IDF9",
