@@ -16,6 +16,7 @@ export interface AllocationOptions {
   readonly sky: Sky;
   readonly limits: Limits;
   readonly nowMs: () => number;
+  readonly awakeMs: () => number;
   readonly sleep: (ms: number) => Promise<void>;
   readonly log: (line: string) => void;
   /** Aborted when nothing is to be launched any more. */
@@ -144,6 +145,7 @@ export function makeAllocations(options: AllocationOptions): Allocations {
       unseenMs: limits.launchMs,
       unreachableMs: Math.max(limits.launchMs, limits.reconnectPatienceMs),
       nowMs,
+      awakeMs: options.awakeMs,
     });
     let waitMs = 0;
     for (let launches = 0; ; ) {

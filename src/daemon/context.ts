@@ -32,6 +32,8 @@ export interface Context {
   readonly allocations: Allocations;
   readonly limits: Limits;
   readonly nowMs: () => number;
+  /** For how long something is waited for: it goes on by itself alone, whatever is done to the clock, and not while the machine sleeps. */
+  readonly awakeMs: () => number;
   readonly sleep: (ms: number) => Promise<void>;
   readonly randomHex: (bytes: number) => string;
   readonly sha256: (text: string) => string;
@@ -61,5 +63,20 @@ export async function saved(context: Context, step: Step): Promise<JournalRecord
   context.journal.put(record);
   await context.journal.commit();
   context.onTransition(record);
+  return record;
+}
+
+/**
+ * Puts a step down and does not wait: it is durable with whatever is next, and nothing follows from it that a restart would
+ * not find out. A disk that refuses it refuses what is next as well.
+ */
+export function noted(context: Context, step: Step): JournalRecord {
+  if (!step.ok) throw new GateError("internal", step.error);
+  const record = step.value;
+  context.journal.put(record);
+  void context.journal.commit().then(
+    () => context.onTransition(record),
+    () => undefined,
+  );
   return record;
 }

@@ -11,6 +11,8 @@ export interface PatienceOptions {
   readonly unseenMs: number;
   readonly unreachableMs: number;
   readonly nowMs: () => number;
+  /** Does not go on while this machine sleeps: it hears nothing then, and that is nobody's silence. */
+  readonly awakeMs: () => number;
 }
 
 /**
@@ -25,15 +27,15 @@ export class Patience {
 
   constructor(readonly options: PatienceOptions) {
     this.#startMs = options.nowMs();
-    this.#heardMs = this.#startMs;
+    this.#heardMs = options.awakeMs();
   }
 
   /** Sky says that the allocation is being made. A sentence for those who wait, when it is time for one. */
   pending(): string | null {
-    const now = this.options.nowMs();
-    this.#heardMs = now;
+    const { nowMs, awakeMs } = this.options;
+    this.#heardMs = awakeMs();
     this.#reached = true;
-    const minutes = Math.floor((now - this.#startMs) / 60_000);
+    const minutes = Math.max(0, Math.floor((nowMs() - this.#startMs) / 60_000));
     const stage =
       NOTICES_MIN.filter((one) => one <= minutes).length + Math.max(0, Math.floor(minutes / 60) - 1);
     if (stage === this.#told) return null;
@@ -56,7 +58,7 @@ export class Patience {
 
   /** Why it is not waited any longer; null = it is. */
   over(): SkyProblem | null {
-    const { clusterName, boundMs, unseenMs, unreachableMs, nowMs } = this.options;
+    const { clusterName, boundMs, unseenMs, unreachableMs, nowMs, awakeMs } = this.options;
     const late = (message: string): SkyProblem => ({
       kind: "timeout",
       error: "SkyPilotClusterNotReadyError",
@@ -65,7 +67,7 @@ export class Patience {
     const waitedMs = nowMs() - this.#startMs;
     if (boundMs !== null && waitedMs >= boundMs)
       return late(`was not ready within ${boundMs / 1000} s (\`launch_timeout\`); it is given up`);
-    const silentMs = nowMs() - this.#heardMs;
+    const silentMs = awakeMs() - this.#heardMs;
     if (silentMs < (this.#reached ? unseenMs : unreachableMs)) return null;
     return late(
       this.#reached

@@ -2,7 +2,7 @@ import type { RunRecord } from "../bridge/campaign/run-record.ts";
 import { clusterName, resourceFingerprint } from "../bridge/names.ts";
 import type { Campaign, JournalRecord } from "../bridge/types.ts";
 import { endChildren } from "../host/child-stream.ts";
-import { nowMs } from "../host/clock.ts";
+import { monotonicMs, nowMs } from "../host/clock.ts";
 import { dirname, join } from "../host/paths.ts";
 import { digest, writePrivateFile } from "../host/private-files.ts";
 import { randomHex } from "../host/random.ts";
@@ -127,6 +127,7 @@ function contextOf(
       sky,
       limits,
       nowMs,
+      awakeMs: monotonicMs,
       sleep,
       log,
       closing,
@@ -134,6 +135,7 @@ function contextOf(
     }),
     limits,
     nowMs,
+    awakeMs: monotonicMs,
     sleep,
     randomHex,
     sha256: digest,

@@ -112,7 +112,7 @@ async function answered(
 }
 
 async function accepted(evaluation: Evaluation, remoteJobId: number): Promise<null> {
-  await evaluation.step((record) => submitted(record, remoteJobId, record.allocation!.clusterName));
+  evaluation.note((record) => submitted(record, remoteJobId, record.allocation!.clusterName));
   // A cancellation that came while there was nothing to cancel.
   if (evaluation.record.cancelRequested) {
     const { context, record } = evaluation;
@@ -145,7 +145,7 @@ async function findJob(
   patienceMs: number,
 ): Promise<number | "none" | "unknown" | "closing"> {
   const { context, record } = evaluation;
-  const until = context.nowMs() + patienceMs;
+  const until = context.awakeMs() + patienceMs;
   let without = 0;
   for (let look = 0; ; look++) {
     const queue = await context.sky.queue(allocation.clusterName);
@@ -154,7 +154,7 @@ async function findJob(
       if (job !== undefined) return job.id;
       without++;
     }
-    if (look >= 1 && context.nowMs() >= until) return without >= 2 ? "none" : "unknown";
+    if (look >= 1 && context.awakeMs() >= until) return without >= 2 ? "none" : "unknown";
     if (context.closing.aborted) return "closing";
     await context.sleep(Math.min(context.limits.queuePollMs, Math.max(1, patienceMs)));
   }

@@ -403,6 +403,7 @@ describe("the allocation", () => {
       sky,
       limits: { ...LIMITS, queuePollMs: 20, reconnectMs: 20, secondLookMs: 20, launchMs: 3000 },
       nowMs: () => Date.now(),
+      awakeMs: () => performance.now(),
       sleep: (ms) => Bun.sleep(ms),
       log: () => undefined,
       ...(more.isBusy === undefined ? {} : { isBusy: () => more.isBusy === true }),
