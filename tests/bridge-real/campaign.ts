@@ -104,7 +104,7 @@ accelerator_backend = "${options.backend}"
     void daemon.ended.then(() => {
       over = true;
     });
-    await until("the daemon serves", () => over || daemon.err().includes("serving run"), 200);
+    await until("the daemon serves", () => over || daemon.err().includes("serving run"), 600);
     if (over) throw new Error(`the daemon ended: ${daemon.err()}`);
     return daemon;
   }
@@ -144,12 +144,10 @@ accelerator_backend = "${options.backend}"
 
   /** A benchmark and its result file. */
   async benchmark(): Promise<Ended & { readonly result: { candidate: string; slurmJob: string } | null }> {
-    const path = `/tmp/vibesys-framework-benchmark-${this.options.name}-${process.pid}-${++this.#calls}.json`;
+    const path = `/tmp/vibesys-framework-benchmark-${this.options.name}-${++this.#calls}.json`;
     const ended = await this.evaluating("benchmark", path).ended;
-    const file = Bun.file(path);
-    const result = (await file.exists()) ? await file.json() : null;
-    rmSync(path, { force: true });
-    return { ...ended, result };
+    const text = this.rig.text(path);
+    return { ...ended, result: text === "" ? null : JSON.parse(text) };
   }
 
   bridge(...words: string[]): Promise<Ended> {
@@ -182,7 +180,7 @@ accelerator_backend = "${options.backend}"
 
   /** Waits until the newest evaluation has printed so much that it surely runs, and gives its Slurm job. */
   async ticking(client: Running): Promise<string> {
-    await until("the job prints", () => client.out().includes("tick 5\n"), 200);
+    await until("the job prints", () => client.out().includes("tick 5\n"), 600);
     return this.starts.at(-1)!;
   }
 

@@ -3,7 +3,8 @@ import { Campaign, counted, GPU, ticks } from "./campaign.ts";
 import { missing, Rig, until } from "./rig.ts";
 
 const absent = missing();
-const PATIENCE_MS = 400_000;
+/** An upper bound: on two free cores each takes less than a minute. */
+const PATIENCE_MS = 900_000;
 const AGAIN = /retrying on a new allocation \(attempt 2 of 2\)\. Output starts again\./;
 
 /** Every test leaves the daemon serving, an allocation up, and no job held. */
@@ -28,7 +29,7 @@ describe.skipIf(absent !== null && process.env.CI !== "true")("recovery on a rea
       if (process.env.NEURARCH_TEST_KEEP !== undefined) console.error(campaign?.log);
       await rig?.stop();
     }
-  }, 200_000);
+  }, PATIENCE_MS);
 
   /** An evaluation whose first job goes on until it is taken away; later ones end at once. */
   const taken = async (take: (job: string) => Promise<unknown>) => {
@@ -122,7 +123,7 @@ describe.skipIf(absent !== null && process.env.CI !== "true")("recovery on a rea
             await daemon.ended;
             break;
           }
-          await until("it listens", () => over || daemon.err().includes("serving run"), 200);
+          await until("it listens", () => over || daemon.err().includes("serving run"), 400);
           if (!over) expect((await campaign.evaluating("accuracy").ended).exit).toBe(2);
           await daemon.ended;
         }
@@ -147,7 +148,7 @@ describe.skipIf(absent !== null && process.env.CI !== "true")("recovery on a rea
     await campaign.ticking(client);
     await interrupt();
     const seen = ticks(client.out()).length;
-    await until("its output goes on", () => ticks(client.out()).length > seen + 5, 200);
+    await until("its output goes on", () => ticks(client.out()).length > seen + 5, 400);
     campaign.letGo();
     const { exit, out, err } = await client.ended;
     expect(exit).toBe(0);
@@ -318,6 +319,46 @@ describe.skipIf(absent !== null && process.env.CI !== "true")("recovery on a rea
       expect(exit).toBe(0);
       expect(campaign.last.failures).toMatchObject([{ attempt: 1, class: "ALLOCATION_EXPIRED" }]);
       expect(campaign.result).toMatchObject({ class: "COMPLETED", attempt: 2 });
+      expect(campaign.starts.length - before).toBe(1);
+    },
+    PATIENCE_MS,
+  );
+
+  test(
+    "another job holds the cards of the allocation: its turn is waited for",
+    async () => {
+      const name = campaign.last.allocation?.clusterName ?? "";
+      const resources = ["--infra", "slurm/lab/gpu", "--gpus", "A10G:4"];
+      const said = await rig.ask("sky", "exec", "-d", name, ...resources, "sleep 1000");
+      const other = /Job submitted, ID: (\d+)/.exec(said)?.[1] ?? "";
+      const before = campaign.starts.length;
+      const client = campaign.evaluating("accuracy");
+      await until("it is submitted", () => campaign.last.phase === "RUNNING");
+      expect(await rig.ask("sky", "queue", name, "-o", "json")).toContain('"PENDING"');
+      expect(campaign.starts.length).toBe(before);
+      await rig.ask("sky", "cancel", name, other, "-y");
+      expect(await client.ended).toMatchObject({ exit: 0, out: "measuring first\nmeasured first\n" });
+      expect(campaign.result).toMatchObject({ class: "COMPLETED", attempt: 1 });
+    },
+    PATIENCE_MS,
+  );
+
+  test(
+    "the controller dies before the job's step is begun: it is no failure of the program",
+    async () => {
+      const before = campaign.starts.length;
+      const client = campaign.evaluating("accuracy");
+      await until(
+        "it is submitted",
+        () => campaign.last.phase === "SUBMITTED" || campaign.last.phase === "RUNNING",
+      );
+      await rig.act("stop_slurmctld");
+      await Bun.sleep(15_000);
+      await rig.act("start_slurmctld");
+      const { exit, err } = await client.ended;
+      expect(exit).toBe(0);
+      expect(err).toMatch(AGAIN);
+      expect(campaign.last.failures).toMatchObject([{ attempt: 1, class: "NODE_FAILED" }]);
       expect(campaign.starts.length - before).toBe(1);
     },
     PATIENCE_MS,

@@ -11,11 +11,11 @@
 # skypilot[slurm]; PROJECT, where the executable under test is dist/neurarch-gate, is /mnt/project inside. Needs root, and
 # Debian's slurm-wlm munge openssh-server openssh-client rsync curl iproute2 util-linux.
 #
-# The nodes have a /tmp of their own and an unprivileged user, `pilot`. One thing is not real: a node has no network,
+# The host of SkyPilot and the nodes have a /tmp each and an unprivileged user, `pilot`. One thing is not real: a node has no network,
 # so what SkyPilot installs there with uv comes from PYTHON's environment (see write_installer).
 set -u
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-PATIENCE_S=90
+PATIENCE_S=240
 SELF=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)/$(basename "${BASH_SOURCE[0]}")
 
 fail() {
@@ -51,6 +51,8 @@ hold() {
   exec 3<&-
   trap 'kill -KILL "$unsharer"' TERM INT HUP
   wait "$unsharer"
+  # What was mounted there went with the namespace.
+  [ -n "${NEURARCH_TEST_KEEP:-}" ] || rm -rf "$1"
 }
 
 # --- Inside: what is written --------------------------------------------------------------------------------------
@@ -251,13 +253,13 @@ api_healthy() { curl -fsS -m 5 --noproxy '*' http://127.0.0.1:46580/api/health; 
 start_munged() {
   launch munged munged --foreground --force --socket=/mnt/run/munge --key-file=/mnt/etc/munge.key \
     --pid-file=/mnt/run/munged.pid --log-file=/mnt/log/munged.log --seed-file=/mnt/state/munge.seed
-  until_ok 20 munge -S /mnt/run/munge -n
+  until_ok 120 munge -S /mnt/run/munge -n
 }
-start_slurmctld() { launch slurmctld slurmctld -D && until_ok 30 controller_up; }
+start_slurmctld() { launch slurmctld slurmctld -D && until_ok 120 controller_up; }
 controller_up() { scontrol ping | grep -q ' UP'; }
 start_slurmd() { on_cluster "slurmd-$1" slurmd -D -N "$1"; }
 # sshd executes itself anew for each connection, so it is called by its whole name.
-start_sshd() { on_cluster sshd "$(command -v sshd)" -D -f /mnt/etc/sshd_config -E /mnt/log/sshd.log && until_ok 20 login true; }
+start_sshd() { on_cluster sshd "$(command -v sshd)" -D -f /mnt/etc/sshd_config -E /mnt/log/sshd.log && until_ok 120 login true; }
 start_api() {
   launch api env -i PATH="/mnt/bin:$PATH" HOME=/mnt/home USER=root LANG=C.UTF-8 SKYPILOT_DISABLE_USAGE_COLLECTION=1 \
     IS_SKYPILOT_SERVER=true /mnt/venv/bin/python -u -m sky.server.server --host=127.0.0.1
@@ -272,7 +274,7 @@ bring_up() {
   start_api & # the slowest of all
   local api=$!
   STAGE=sshd && start_sshd || return 1
-  STAGE=nodes && until_ok 30 nodes_idle || return 1
+  STAGE=nodes && until_ok 120 nodes_idle || return 1
   STAGE="API server" && wait "$api" || return 1
   STAGE=check && sky_environment timeout "$PATIENCE_S" sky check slurm >log/check.out 2>&1 && grep -q 'lab' log/check.out
 }
@@ -290,11 +292,14 @@ PY
   ) || fail "$python has no skypilot[slurm]"
   read -r version prefix packages catalogue <<<"$said"
   mount --bind "$1" /mnt && cd /mnt || fail "cannot mount $1"
-  mkdir -p etc run log dev state spool bin home/.sky node cluster-tmp python packages venv project
-  chmod 755 . node && chmod 1777 cluster-tmp
+  mkdir -p etc run log dev state spool bin home/.sky node tmp cluster-tmp python packages venv project
+  chmod 755 . node && chmod 1777 tmp cluster-tmp
   # The user of the nodes need not be able to get to where these lie.
   mount --bind "$prefix" python && mount --bind "$packages" packages || fail "cannot mount $prefix"
   mount --bind "$(dirname "$(dirname "$python")")" venv && mount --bind "$3" project || fail "cannot mount"
+  cp "$SELF" bin/rig.sh
+  # Sockets of SkyPilot's ssh connections lie in /tmp, under a name that is the same for every SkyPilot of a user.
+  mount --bind tmp /tmp && mount -t tmpfs tmpfs /dev/shm || fail "cannot mount /tmp"
   open_up "$prefix" || fail "cannot mount $prefix anew"
   write_accounts
   for folder in passwd group shadow hosts; do mount --bind "etc/$folder" "/etc/$folder" || fail "cannot mount /etc/$folder"; done
@@ -303,7 +308,6 @@ PY
   ip link set lo up
   # getaddrinfo, as Slurm calls it, answers only where there is an address that is not 127.0.0.1.
   ip address add 10.64.0.1/32 dev lo
-  cp "$SELF" bin/rig.sh
   write_installer "$version" "$prefix"
   write_slurm
   write_ssh
@@ -316,7 +320,6 @@ PY
   echo "ready $pid"
   # Whoever holds the other end is there as long as this does not end.
   while read -r _; do :; done
-  rm -rf "/tmp/skypilot_ssh_$(cat home/.sky/user_hash 2>/dev/null || echo none)"
 }
 
 # --- Acts of a test -----------------------------------------------------------------------------------------------

@@ -141,7 +141,7 @@ export class Rig {
   /** A file of the rig, by its path inside; empty where there is none. */
   text(path: string): string {
     try {
-      return readFileSync(path.replace(/^\/mnt/, this.folder), "utf8");
+      return readFileSync(join(this.folder, path.replace(/^\/mnt/, "")), "utf8");
     } catch {
       return "";
     }
@@ -152,7 +152,7 @@ export class Rig {
 export async function until<T>(
   what: string,
   holds: () => T | Promise<T>,
-  patienceS = 120,
+  patienceS = 300,
 ): Promise<NonNullable<T>> {
   const end = performance.now() + patienceS * 1000;
   for (;;) {
