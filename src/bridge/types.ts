@@ -148,6 +148,8 @@ export interface Campaign {
   readonly keep: boolean;
   /** Seconds one evaluation may run once it has started; null = only the allocation's wall time. */
   readonly timeoutS: number | null;
+  /** Seconds an allocation may wait in the cluster's queue; null = as long as sky says that it is being made. */
+  readonly launchTimeoutS: number | null;
   /** `allow`: names taken from the daemon's own environment; `set`: literal values. Values are secrets. */
   readonly environment: {
     readonly allow: readonly string[];
@@ -219,6 +221,7 @@ export interface JournalRecord {
   readonly resources: ResolvedResources | null;
   /** Milliseconds since the epoch. */
   readonly createdMs: number;
+  /** When its submission was begun, before anything was asked of sky. */
   readonly submittedMs: number | null;
   readonly startedMs: number | null;
   readonly spooledBytes: number;
@@ -243,4 +246,6 @@ export interface JournalRecord {
   readonly outputRestarts?: number;
   /** Set while the program has ended and declared files are being fetched. */
   readonly pending?: PendingResult;
+  /** A job of this name was taken to be nowhere: it is looked for once more before it is submitted again. */
+  readonly mayExist?: boolean;
 }

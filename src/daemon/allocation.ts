@@ -3,7 +3,11 @@ import type { ClusterFound } from "../bridge/evidence/views.ts";
 import type { Allocation, Campaign } from "../bridge/types.ts";
 import { fail, ok, type Result } from "../lib/result.ts";
 import type { Allocations } from "./context.ts";
+import { incompatibility } from "./incompatibility.ts";
+import { Launcher } from "./launcher.ts";
 import type { Limits } from "./limits.ts";
+import { Patience } from "./patience.ts";
+import { releaseCluster } from "./release.ts";
 import type { Sky, SkyProblem } from "./types.ts";
 
 export interface AllocationOptions {
@@ -12,6 +16,7 @@ export interface AllocationOptions {
   readonly sky: Sky;
   readonly limits: Limits;
   readonly nowMs: () => number;
+  readonly awakeMs: () => number;
   readonly sleep: (ms: number) => Promise<void>;
   readonly log: (line: string) => void;
   /** Aborted when nothing is to be launched any more. */
@@ -27,6 +32,11 @@ const LEAST_S = 90;
 
 /** Looks at a cluster that could not be read, before that is an answer. */
 const READ_TRIES = 3;
+/** Launches in a row that say they made a cluster, and there is none. */
+const MOST_LAUNCHES = 3;
+
+const CLOSING: SkyProblem = { kind: "refused", error: "RuntimeError", message: "the bridge is closing" };
+const isAway = ({ kind }: SkyProblem) => kind === "transport" || kind === "timeout";
 
 /** The one allocation of a run: made where there is none, looked at before it is used, given back in the right order. */
 export function makeAllocations(options: AllocationOptions): Allocations {
@@ -34,19 +44,37 @@ export function makeAllocations(options: AllocationOptions): Allocations {
   const { resources, timeoutS } = campaign;
   let isTouched = false;
   let isDistrusted = false;
-  let launching: Promise<unknown> | null = null;
+  let making: Promise<Result<Allocation, SkyProblem>> | null = null;
+  const launcher = new Launcher({ sky, clusterName, resources, pollMs: limits.pendingPollMs, sleep, log });
+  const waiting = new Set<(text: string) => void>();
+  const say = (text: string) => {
+    for (const notice of [...waiting]) notice(text);
+  };
+  const isClosing = () => options.closing?.aborted === true;
+  const closed = new Promise<null>((done) =>
+    options.closing?.addEventListener("abort", () => done(null), { once: true }),
+  );
+  const pause = async (ms: number): Promise<null> => {
+    await Promise.race([sleep(ms), closed]);
+    return null;
+  };
   let known: {
     readonly allocation: Allocation;
     readonly launchedMs: number | null;
     readonly seenMs: number;
   } | null = null;
 
-  const release = async (): Promise<Result<null, SkyProblem>> => {
+  /** `again` = what was begun may come behind its release, so it is looked for once more. */
+  const release = async (again = false): Promise<Result<null, SkyProblem>> => {
     if (!isTouched) return ok(null);
     known = null;
-    // What is given back before it is there comes all the same.
-    if (launching !== null) await Promise.race([launching, sleep(limits.closeMs)]);
-    const released = await releaseCluster(sky, clusterName);
+    // What waits in the queue is not waited for, but what is about to be there is.
+    const wasLaunching = await launcher.end(limits.closeMs);
+    let released = await releaseCluster(sky, clusterName);
+    if (released.ok && (again || wasLaunching)) {
+      const view = await sky.cluster(clusterName);
+      if (view.ok && view.value.state !== "ABSENT") released = await releaseCluster(sky, clusterName);
+    }
     if (released.ok) {
       isTouched = false;
       isDistrusted = false;
@@ -58,7 +86,7 @@ export function makeAllocations(options: AllocationOptions): Allocations {
       const view = await sky.cluster(clusterName);
       if (view.ok && view.value.state !== "ABSENT") isTouched = true;
       if (view.ok && !view.value.stale) return view;
-      if (tries >= READ_TRIES || (!view.ok && !["transport", "timeout"].includes(view.error.kind))) {
+      if (tries >= READ_TRIES || (!view.ok && !isAway(view.error))) {
         if (!view.ok) return view;
         return fail({
           kind: "transport",
@@ -92,22 +120,45 @@ export function makeAllocations(options: AllocationOptions): Allocations {
     return incompatibility(campaign, clusterName, view.value) === null ? known.allocation : null;
   };
 
-  const ensure = async (notice: (text: string) => void): Promise<Result<Allocation, SkyProblem>> => {
-    const untilMs = nowMs() + limits.launchMs;
-    const late = (): SkyProblem => ({
-      kind: "timeout",
-      error: "SkyPilotClusterNotReadyError",
-      message: `the cluster ${clusterName} was not ready within ${limits.launchMs / 1000} s`,
+  /** It is not waited for any more, and must not come when nobody wants it. */
+  const givenUp = async (why: SkyProblem): Promise<Result<never, SkyProblem>> => {
+    const released = await release(why.kind === "timeout");
+    if (released.ok) return fail(why);
+    isDistrusted = true;
+    return fail({
+      ...why,
+      message: `${why.message}, but it could not be given back: ${released.error.message}`,
     });
-    let wasInit = false;
+  };
+  const tell = (patience: Patience) => {
+    const notice = patience.pending();
+    if (notice !== null) say(notice);
+  };
+  const make = async (): Promise<Result<Allocation, SkyProblem>> => {
     const same = await sameAsBefore();
     if (same !== null) return ok(same);
     known = null;
-    for (;;) {
-      if (options.closing?.aborted === true)
-        return fail({ kind: "refused", error: "RuntimeError", message: "the bridge is closing" });
+    const { launchTimeoutS } = campaign;
+    const patience = new Patience({
+      clusterName,
+      boundMs: launchTimeoutS === null ? null : launchTimeoutS * 1000,
+      unseenMs: limits.launchMs,
+      unreachableMs: Math.max(limits.launchMs, limits.reconnectPatienceMs),
+      nowMs,
+      awakeMs: options.awakeMs,
+    });
+    let waitMs = 0;
+    for (let launches = 0; ; ) {
+      if (isClosing()) return fail(CLOSING);
       const view = await seen();
-      if (!view.ok) return view;
+      if (!view.ok) {
+        // One that waits in the queue keeps its place while the way to it is lost for a while.
+        if (waitMs === 0 || !isAway(view.error)) return view;
+        patience.unreachable();
+        if (patience.over() !== null) return view;
+        await pause(waitMs);
+        continue;
+      }
       const { state } = view.value;
       if (state === "UP") {
         const stale = staleness(view.value);
@@ -118,15 +169,15 @@ export function makeAllocations(options: AllocationOptions): Allocations {
           known = { allocation, launchedMs: view.value.launchedMs, seenMs: nowMs() };
           return ok(allocation);
         }
-        notice(`The allocation is replaced: ${stale}.`);
+        say(`The allocation is replaced: ${stale}.`);
         const released = await release();
         if (!released.ok) return released;
       } else if (state === "INIT") {
-        if (nowMs() >= untilMs) return fail(late());
-        if (!wasInit)
-          notice("The allocation is being made; the cluster's own queue decides how long it takes.");
-        wasInit = true;
-        await sleep(limits.queuePollMs);
+        tell(patience);
+        const why = patience.over();
+        if (why !== null) return await givenUp(why);
+        waitMs = Math.min(Math.max(limits.queuePollMs, waitMs * 1.5), limits.pendingPollMs);
+        await pause(waitMs);
         continue;
       } else if (state === "UNKNOWN") {
         return fail({
@@ -135,7 +186,7 @@ export function makeAllocations(options: AllocationOptions): Allocations {
           message: `the cluster ${clusterName} is in a state that is not known`,
         });
       } else if (state === "DOWN" || state === "STOPPED") {
-        if (wasInit) {
+        if (waitMs > 0) {
           return fail({
             kind: "refused",
             error: "SkyPilotClusterNotReadyError",
@@ -145,23 +196,30 @@ export function makeAllocations(options: AllocationOptions): Allocations {
         const down = await sky.down(clusterName);
         if (!down.ok) return down;
       }
-      const leftS = (untilMs - nowMs()) / 1000;
-      if (leftS <= 0) return fail(late());
-      log(
-        `launching ${clusterName} (${resources.acceleratorType}:${resources.acceleratorsPerNode} on ${resources.infra})`,
-      );
+      if (launches++ >= MOST_LAUNCHES) {
+        return fail({
+          kind: "refused",
+          error: "SkyPilotClusterNotReadyError",
+          message: `the cluster ${clusterName} was launched ${MOST_LAUNCHES} times, and is not there`,
+        });
+      }
       isTouched = true;
       isDistrusted = false;
-      const launch = sky.launch(clusterName, resources, leftS);
-      launching = launch;
-      const launched = await launch;
-      launching = null;
-      if (launched.ok) continue;
+      const launch = await launcher.launch(patience, () => tell(patience), closed);
+      if (launch === null) return fail(CLOSING);
       // A launch that failed may have left a cluster that looks usable and is not; a slow one is undone as well.
-      const released = await release();
-      if (!released.ok) isDistrusted = true;
-      return launched;
+      if (!launch.ok) return await givenUp(launch.error);
     }
+  };
+  const ensure = (notice: (text: string) => void, until?: AbortSignal) => {
+    if (making !== null) notice("The allocation is still being made.");
+    waiting.add(notice);
+    until?.addEventListener("abort", () => waiting.delete(notice), { once: true });
+    making ??= make().finally(() => {
+      making = null;
+      waiting.clear();
+    });
+    return making;
   };
 
   const look = async (allocation: Allocation): Promise<"same" | "gone" | "unreachable"> => {
@@ -183,48 +241,10 @@ export function makeAllocations(options: AllocationOptions): Allocations {
   return {
     ensure,
     look,
-    release,
+    release: () => release(),
     distrust: () => {
       known = null;
       isDistrusted = true;
     },
   };
-}
-
-/**
- * Cancels all jobs, then gives the cluster back: `down` alone leaves the allocation of a busy one behind. While the
- * cluster cannot be reached nothing is given back, since SkyPilot would forget what goes on.
- */
-export async function releaseCluster(sky: Sky, clusterName: string): Promise<Result<null, SkyProblem>> {
-  const cancelled = await sky.cancel(clusterName, "all");
-  if (!cancelled.ok && ["transport", "timeout", "certificate", "missing-cli"].includes(cancelled.error.kind))
-    return cancelled;
-  return await sky.down(clusterName);
-}
-
-/** What of an existing cluster is not what the campaign needs; null where all that sky says fits. */
-function incompatibility(campaign: Campaign, clusterName: string, view: ClusterFound): SkyProblem | null {
-  const { resources } = campaign;
-  const has = view.resources;
-  if (has === null) return null;
-  const wanted = `${resources.acceleratorType}:${resources.acceleratorsPerNode}`;
-  const infra = resources.infra.toLowerCase().split("/").slice(0, 2).join("/");
-  const wrong =
-    has.accelerators !== null && has.accelerators.toLowerCase() !== wanted.toLowerCase()
-      ? `has ${has.accelerators}, not ${wanted}`
-      : has.nodes !== null && has.nodes !== resources.nodes
-        ? `has ${has.nodes} nodes, not ${resources.nodes}`
-        : has.infra !== null && !sameInfra(has.infra.toLowerCase(), infra)
-          ? `is on ${has.infra}, not on ${resources.infra}`
-          : null;
-  if (wrong === null) return null;
-  return {
-    kind: "refused",
-    error: "SkyPilotClusterIncompatible",
-    message: `the existing cluster ${clusterName} ${wrong}; release it, or name another run`,
-  };
-}
-
-function sameInfra(has: string, wanted: string): boolean {
-  return has === wanted || wanted.startsWith(`${has}/`) || has.startsWith(`${wanted}/`);
 }

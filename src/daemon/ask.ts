@@ -1,3 +1,4 @@
+import { askedAgain, prepare } from "../bridge/journal/transitions.ts";
 import { jobName, requestDigest } from "../bridge/names.ts";
 import type { EvaluationRequest, JournalRecord } from "../bridge/types.ts";
 import { fail, ok, type Result } from "../lib/result.ts";
@@ -15,8 +16,9 @@ export interface Asked {
 }
 
 /**
- * The evaluation that a request is about: a new one, one that the daemon works on, or one that the journal knows. A
- * known one goes on from where it stands; only what no job has been submitted for takes the workspace as it is now.
+ * The evaluation that a request is about, with this client counted among its own: a new one, one that the daemon works
+ * on, or one that the journal knows. A known one goes on from where it stands; only what no job has been submitted for
+ * takes the workspace as it is now.
  */
 export async function ask(
   context: Context,
@@ -33,13 +35,13 @@ export async function ask(
     );
   }
   if (known !== null && (known.phase === "COMPLETED" || known.phase === "ACKNOWLEDGED"))
-    return ok(finished(context, known, request, requestSha256));
+    return seen(finished(context, known, request, requestSha256));
   const taken = await candidates.take();
   if (!taken.ok) {
     // A workspace that cannot be staged now does not keep a job's result back.
     const running = evaluations.find(request.invocationId)?.record ?? known;
     if (running === null || running.phase === "PREPARED") return taken;
-    return ok({ evaluation: joined(context, evaluations, running, request), notices: [] });
+    return seen({ evaluation: joined(context, evaluations, running, request), notices: [] });
   }
   const { key, snapshot } = taken.value;
   try {
@@ -47,29 +49,28 @@ export async function ask(
     const record = active?.record ?? journal.load(request.invocationId);
     if (record !== null && record.phase !== "PREPARED") {
       const evaluation = joined(context, evaluations, record, request);
-      return ok({ evaluation, notices: pinned(record, snapshot.sha256, requestSha256) });
+      return seen({ evaluation, notices: pinned(record, snapshot.sha256, requestSha256) });
     }
-    const prepared: JournalRecord = {
-      ...(record ?? blank(context, request)),
-      requestSha256,
-      snapshotSha256: snapshot.sha256,
-      snapshotKey: key,
-      // A cancellation was of the call that is over.
-      ...(active === null ? { cancelRequested: false, timedOut: false } : {}),
-    };
+    const now = { requestSha256, snapshotSha256: snapshot.sha256, snapshotKey: key };
     if (active !== null) {
-      // It waits for its turn; nothing of it was begun.
-      if (active.outcome === null && active.record.phase === "PREPARED" && active !== evaluations.running) {
-        active.record = await saved(context, prepared);
-      }
-      return ok({ evaluation: active, notices: pinned(active.record, snapshot.sha256, requestSha256) });
+      // It waits for its turn or for the allocation; nothing of it was begun.
+      if (active.outcome === null && active.record.phase === "PREPARED")
+        await active.step((waiting) => askedAgain(waiting, now, false));
+      return seen({ evaluation: active, notices: pinned(active.record, snapshot.sha256, requestSha256) });
     }
+    const prepared = record === null ? ok(blank(context, request, now)) : askedAgain(record, now, true);
     const evaluation = new Evaluation(context, await saved(context, prepared), request);
     evaluations.add(evaluation);
-    return ok({ evaluation, notices: [] });
+    return seen({ evaluation, notices: [] });
   } finally {
     candidates.release(key);
   }
+}
+
+/** Its client counts from here on, before anything else can happen: what somebody sees is not let go of. */
+function seen(asked: Asked): Result<Asked, BridgeProblem> {
+  asked.evaluation.clients++;
+  return ok(asked);
 }
 
 /** The evaluation that is under way, taken up again where an earlier call let go of it. */
@@ -127,33 +128,18 @@ function pinned(record: JournalRecord, sha256: string, requestSha256: string): s
   return notices;
 }
 
-function blank(context: Context, request: EvaluationRequest): JournalRecord {
-  const { kind, invocationId } = request;
-  return {
-    schema: 1,
-    invocationId,
+function blank(
+  context: Context,
+  { kind, invocationId, arguments: given, artifacts, declared }: EvaluationRequest,
+  now: Pick<JournalRecord, "requestSha256" | "snapshotSha256"> & Pick<Partial<JournalRecord>, "snapshotKey">,
+): JournalRecord {
+  return prepare({
+    ...now,
     kind,
-    requestSha256: "",
-    snapshotSha256: "",
+    invocationId,
     nonce: context.randomHex(16),
-    phase: "PREPARED",
-    attempt: 0,
     jobName: jobName(invocationId, 1, context.sha256),
-    remoteJobId: null,
-    allocation: null,
-    resources: null,
     createdMs: context.nowMs(),
-    submittedMs: null,
-    startedMs: null,
-    spooledBytes: 0,
-    deliveredBytes: 0,
-    cancelRequested: false,
-    result: null,
-    failures: [],
-    request: {
-      arguments: request.arguments,
-      artifacts: request.artifacts,
-      ...(request.declared === undefined ? {} : { declared: request.declared }),
-    },
-  };
+    request: { arguments: given, artifacts, ...(declared === undefined ? {} : { declared }) },
+  });
 }

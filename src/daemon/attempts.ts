@@ -1,4 +1,4 @@
-import { jobName } from "../bridge/names.ts";
+import { retry } from "../bridge/journal/transitions.ts";
 import type { EvaluationResult, ResultClass } from "../bridge/types.ts";
 import { type Outcome, problem } from "./context.ts";
 import type { Evaluation } from "./evaluation.ts";
@@ -25,21 +25,9 @@ export async function lostAttempt(
   const sinceMs = record.startedMs ?? record.submittedMs;
   const after = sinceMs === null ? "" : ` after ${Math.round((context.nowMs() - sinceMs) / 1000)} s`;
   const what = `${WORDS[lost] ?? lost}${after}`;
-  await evaluation.change({
-    phase: "PREPARED",
-    nonce: context.randomHex(16),
-    jobName: jobName(record.invocationId, record.attempt + 1, context.sha256),
-    remoteJobId: null,
-    allocation: null,
-    resources: null,
-    submittedMs: null,
-    startedMs: null,
-    spooledBytes: 0,
-    deliveredBytes: 0,
-    outputRestarts: 0,
-    ...(again ? {} : { attemptsBefore: record.attempt }),
-    failures: [...record.failures, { attempt: record.attempt, class: lost, seen: seen.slice(0, 500) }],
-  });
+  await evaluation.step((now) =>
+    retry(now, { class: lost, seen: seen.slice(0, 500) }, context.randomHex(16), !again),
+  );
   if (context.closing.aborted)
     return { kind: "problem", problem: problem("RuntimeError", "the bridge is closing") };
   if (!again) {

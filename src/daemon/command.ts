@@ -1,6 +1,6 @@
 import type { RunRecord } from "../bridge/campaign/run-record.ts";
 import type { Campaign } from "../bridge/types.ts";
-import { onStopSignals, ownPid, runCommand } from "../host/editor.ts";
+import { onStopSignals, ownPid, runCommand, startGuard } from "../host/editor.ts";
 import { userId } from "../host/env.ts";
 import { GateError } from "../lib/errors.ts";
 import { judgeCampaign } from "./judge.ts";
@@ -71,17 +71,23 @@ export async function serveCampaign(command: DaemonCommand): Promise<void> {
   }
 }
 
-/** `bridge run`: serves while a command runs, with the environment that its clients need; its exit code. */
+/**
+ * `bridge run`: serves while a command runs, with the environment that its clients need; its exit code. `releasing` is a
+ * command that gives the allocation back: should we be killed, it is run when the command was ended.
+ */
 export async function runUnder(
   command: DaemonCommand,
   argv: readonly string[],
   variables: Readonly<Record<string, string>>,
+  releasing: readonly string[],
 ): Promise<number> {
   const stops = new Stops();
+  const guard = startGuard(command.campaign.keep ? ["true"] : releasing, command.env);
   try {
     const daemon = await open(command, stops);
     if (daemon === null) return 143;
     const running = runCommand(argv, { ...command.env, ...variables });
+    if (running.group !== null) guard.watch(running.group);
     let hard = false;
     stops.onFirst = (name) => running.signal(name);
     stops.onSecond = () => {
@@ -98,6 +104,7 @@ export async function runUnder(
     await daemon.close(`the command ended with ${code}`);
     return code;
   } finally {
+    guard.dismiss();
     stops.end();
   }
 }

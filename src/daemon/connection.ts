@@ -1,3 +1,4 @@
+import { acknowledge } from "../bridge/journal/transitions.ts";
 import type { EvaluationRequest } from "../bridge/types.ts";
 import { MAX_REQUEST_BYTES } from "../bridge/wire/line.ts";
 import { parseAck, parseRequest } from "../bridge/wire/request.ts";
@@ -85,12 +86,12 @@ async function evaluate(
   const asked = await ask(context, evaluations, candidates, request);
   if (!asked.ok) return await client.refuse(asked.error.error, asked.error.message);
   const { evaluation } = asked.value;
-  evaluation.clients++;
   try {
     await relay(desk, socket, client, asked.value);
   } finally {
     evaluation.clients--;
     evaluations.left(evaluation);
+    evaluation.letGo();
   }
 }
 
@@ -129,7 +130,7 @@ async function handResult(
   const ack = parseAck(line.bytes, invocationId);
   if (!ack.ok) return await client.refuse(ack.error.error, ack.error.message);
   const record = context.journal.load(invocationId) ?? evaluation.record;
-  if (record.phase === "COMPLETED") await saved(context, { ...record, phase: "ACKNOWLEDGED" });
+  await saved(context, acknowledge(record));
   await client.send({ type: "acked", invocationId });
   await candidates.prune();
   context.files.prune(context.journal.all());

@@ -1,4 +1,6 @@
+import type { Step } from "../bridge/journal/transitions.ts";
 import type { Allocation, Campaign, JournalRecord } from "../bridge/types.ts";
+import { GateError } from "../lib/errors.ts";
 import type { Result } from "../lib/result.ts";
 import type { FileStore } from "./file-store.ts";
 import type { Limits } from "./limits.ts";
@@ -6,8 +8,11 @@ import type { BridgeProblem, Journal, Sky, SkyProblem, Staging } from "./types.t
 
 /** The one allocation of a run. */
 export interface Allocations {
-  /** An allocation that is ready and compatible, launched where there is none; `notice` says what is waited for. */
-  ensure(notice: (text: string) => void): Promise<Result<Allocation, SkyProblem>>;
+  /**
+   * An allocation that is ready and compatible, launched where there is none; that may take hours. `notice` says what is
+   * waited for, until `until` is aborted: whoever lets go of it ends nothing, and the next one who asks joins in.
+   */
+  ensure(notice: (text: string) => void, until?: AbortSignal): Promise<Result<Allocation, SkyProblem>>;
   /** Whether a remembered allocation is still the one that runs; gone only after two looks that agree. */
   look(allocation: Allocation): Promise<"same" | "gone" | "unreachable">;
   /** The next `ensure` replaces the allocation, however alive it looks. */
@@ -27,6 +32,8 @@ export interface Context {
   readonly allocations: Allocations;
   readonly limits: Limits;
   readonly nowMs: () => number;
+  /** For how long something is waited for: it goes on by itself alone, whatever is done to the clock, and not while the machine sleeps. */
+  readonly awakeMs: () => number;
   readonly sleep: (ms: number) => Promise<void>;
   readonly randomHex: (bytes: number) => string;
   readonly sha256: (text: string) => string;
@@ -46,8 +53,13 @@ export type Outcome =
 
 export const problem = (error: string, message: string): BridgeProblem => ({ error, message });
 
-/** Writes a record down and waits until it is durable: what follows from a phase is done only then. */
-export async function saved(context: Context, record: JournalRecord): Promise<JournalRecord> {
+/**
+ * Writes a step down and waits until it is durable: what follows from a phase is done only then. Throws a GateError where
+ * the step is not allowed from where the record is.
+ */
+export async function saved(context: Context, step: Step): Promise<JournalRecord> {
+  if (!step.ok) throw new GateError("internal", step.error);
+  const record = step.value;
   context.journal.put(record);
   await context.journal.commit();
   context.onTransition(record);

@@ -1,6 +1,6 @@
 import type { ErrorFrames, Frame } from "../bridge/types.ts";
 import { cutOutput, cutText, encodeFrame } from "../bridge/wire/frames.ts";
-import type { LineSocket, Sent } from "../host/socket.ts";
+import type { LineSocket, Sent, SentNote } from "../host/socket.ts";
 import type { Evaluation } from "./evaluation.ts";
 import { nextPart, type OutputPart, spoken } from "./output.ts";
 
@@ -20,11 +20,11 @@ export class Client {
     readonly stallMs: number,
   ) {}
 
-  /** False when the client is gone. `onSent` is called in the turn in which the kernel has the whole frame. */
-  async send(frame: Frame, onSent?: () => void): Promise<boolean> {
+  /** False when the client is gone. */
+  async send(frame: Frame, note?: SentNote): Promise<boolean> {
     if (this.gone !== null) return false;
     const bytes = encoder.encode(encodeFrame(frame, this.errorFrames));
-    const sent = await this.socket.send(bytes, this.stallMs, onSent);
+    const sent = await this.socket.send(bytes, this.stallMs, note);
     if (sent !== "sent") this.gone = sent;
     return this.gone === null;
   }
@@ -43,7 +43,8 @@ export class Client {
 
 /**
  * Hands an evaluation's output to a client as it becomes durable, until it is over and all is handed out, or the client
- * is gone. Each byte goes out once: how far it went is noted in the turn in which the kernel took the frame.
+ * is gone. Each byte goes out once: how far it went is noted just before the kernel gets the frame, and taken back where
+ * it took none.
  */
 export async function deliver(evaluation: Evaluation, client: Client): Promise<boolean> {
   const { output } = evaluation;
@@ -75,9 +76,7 @@ export async function deliver(evaluation: Evaluation, client: Client): Promise<b
       if (next.kind === "notice") {
         const { part } = next;
         for (const data of cutText(part.data)) {
-          await client.send({ type: "stderr", data }, () => {
-            part.told = true;
-          });
+          if (await client.send({ type: "stderr", data })) part.told = true;
         }
         continue;
       }
@@ -99,6 +98,12 @@ async function handOut(part: OutputPart, upTo: number, isLast: boolean, client: 
   const bytes = part.spool.read(from, Math.min(CHUNK_BYTES, upTo - from));
   const [piece] = cutOutput(bytes, isLast && from + bytes.length === upTo);
   if (piece === undefined) return false;
-  await client.send({ type: "stdout", data: piece.data }, () => part.spool.markDelivered(from + piece.bytes));
+  await client.send(
+    { type: "stdout", data: piece.data },
+    {
+      given: () => part.spool.markDelivered(from + piece.bytes),
+      undo: () => part.spool.markDelivered(from),
+    },
+  );
   return true;
 }

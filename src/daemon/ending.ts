@@ -34,7 +34,7 @@ interface Seen {
 export async function decide(evaluation: Evaluation, end: LogsEnd | null): Promise<Outcome | null> {
   const { context } = evaluation;
   const { limits } = context;
-  const startMs = context.nowMs();
+  const startMs = context.awakeMs();
   let waitMs = limits.reconnectMs;
   let seen: Seen | null = null;
   let told = false;
@@ -63,7 +63,7 @@ export async function decide(evaluation: Evaluation, end: LogsEnd | null): Promi
         told = true;
         evaluation.say(`${verdict.why} (TRANSPORT_LOST); the job may go on, and is looked for again.`);
       }
-      const overdueMs = context.nowMs() - startMs;
+      const overdueMs = context.awakeMs() - startMs;
       const reached = verdict.class !== "TRANSPORT_LOST";
       if (overdueMs >= (reached ? limits.queuePatienceMs : limits.reconnectPatienceMs)) {
         if (reached && seen.look.jobState === "missing") {

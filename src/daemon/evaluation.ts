@@ -1,3 +1,4 @@
+import { cancelRequested, complete, type Step } from "../bridge/journal/transitions.ts";
 import type { EvaluationRequest, EvaluationResult, JournalRecord, Phase } from "../bridge/types.ts";
 import { type Context, type Outcome, problem, saved } from "./context.ts";
 import { follow } from "./follow.ts";
@@ -21,6 +22,7 @@ export class Evaluation {
   /** An earlier daemon left it under way: what became of it is asked before its log is read. */
   isResumed = false;
   #follows = 0;
+  #retaken = false;
   /** Ends what is waited for: the job's log, or a moment before the next look. */
   #interrupt = new AbortController();
   #settled: () => void = () => {};
@@ -50,16 +52,15 @@ export class Evaluation {
     this.output.say(text.endsWith("\n") ? text : `${text}\n`);
   }
 
-  /** Writes a change of the record down; what follows from it is done after this resolved. */
-  async change(change: Partial<JournalRecord>): Promise<void> {
-    this.record = { ...this.record, ...change };
-    await saved(this.context, this.record);
+  /** Takes the record a step further and writes it down; what follows from it is done after this resolved. */
+  async step(take: (record: JournalRecord) => Step): Promise<void> {
+    const step = take(this.record);
+    if (step.ok) this.record = step.value;
+    await saved(this.context, step);
   }
 
   async finish(result: EvaluationResult): Promise<Outcome> {
-    const { pending: _, ...ended } = this.record;
-    this.record = ended;
-    await this.change({ phase: "COMPLETED", result });
+    await this.step((record) => complete(record, result));
     return { kind: "result", record: this.record };
   }
 
@@ -70,11 +71,16 @@ export class Evaluation {
     this.#settled();
   }
 
+  /** Lets go of its files when it is over and nobody sees it any more; it is not joined after that. */
+  letGo(): void {
+    if (this.outcome !== null && this.clients === 0) this.output.end();
+  }
+
   /** Works until there is a result, or a problem that a later call may pass. Never throws. */
   async run(): Promise<void> {
     let outcome: Outcome | null = null;
     try {
-      while (outcome === null) outcome = await this.#step();
+      while (outcome === null) outcome = await this.#work();
     } catch (error) {
       this.context.log(`internal error: ${error instanceof Error ? (error.stack ?? error.message) : error}`);
       outcome = {
@@ -85,7 +91,7 @@ export class Evaluation {
     this.settle(outcome);
   }
 
-  async #step(): Promise<Outcome | null> {
+  async #work(): Promise<Outcome | null> {
     const { record } = this;
     if (record.result !== null) return { kind: "result", record };
     if (record.pending !== undefined) return await gather(this, record.pending);
@@ -103,8 +109,8 @@ export class Evaluation {
   /** The run is to be stopped; a job that is under way is cancelled, one that is not begun never is. */
   async stop(reason: StopReason): Promise<void> {
     const { record, context } = this;
-    if (this.outcome !== null || record.cancelRequested) return;
-    await this.change({ cancelRequested: true, ...(reason === "timeout" ? { timedOut: true } : {}) });
+    if (this.outcome !== null || record.result !== null || record.cancelRequested) return;
+    await this.step((now) => cancelRequested(now, reason === "timeout"));
     const { allocation, remoteJobId, phase } = this.record;
     if ((phase !== "SUBMITTED" && phase !== "RUNNING") || allocation === null || remoteJobId === null) {
       if (phase === "PREPARED") this.wake();
@@ -122,6 +128,13 @@ export class Evaluation {
     if (this.#follows > 0)
       await this.context.sleep(Math.min(reconnectMs * 2 ** (this.#follows - 1), reconnectMostMs));
     this.#follows++;
+  }
+
+  /** Whether a submission into an allocation that had ended may be repeated for nothing: once a call. */
+  mayRetake(): boolean {
+    const first = !this.#retaken;
+    this.#retaken = true;
+    return first;
   }
 
   /** Output came: whatever was wrong with following it is over. */

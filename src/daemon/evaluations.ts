@@ -91,6 +91,7 @@ export class Evaluations {
     void evaluation.run().finally(() => {
       this.#running = null;
       this.#active.delete(evaluation.record.invocationId);
+      evaluation.letGo();
       this.#next();
     });
   }

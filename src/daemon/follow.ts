@@ -1,3 +1,4 @@
+import { began, outputRestarted, running } from "../bridge/journal/transitions.ts";
 import type { JournalRecord } from "../bridge/types.ts";
 import { type Outcome, problem } from "./context.ts";
 import { decide } from "./ending.ts";
@@ -17,7 +18,7 @@ export async function follow(evaluation: Evaluation): Promise<Outcome | null> {
     if (outcome !== null || evaluation.record.phase === "PREPARED") return outcome;
   }
   if (evaluation.record.phase === "SUBMITTED")
-    await evaluation.change({ phase: "RUNNING", startedMs: context.nowMs() });
+    await evaluation.step((record) => running(record, context.nowMs()));
   const stopTimer = watchTimeout(evaluation);
   try {
     for (let reread = 0; ; ) {
@@ -65,7 +66,7 @@ export async function follow(evaluation: Evaluation): Promise<Outcome | null> {
         evaluation.say(
           "The job's log no longer begins with what was read of it before; its output starts again.",
         );
-        await evaluation.change({ outputRestarts: (record.outputRestarts ?? 0) + 1, spooledBytes: 0 });
+        await evaluation.step(outputRestarted);
         continue;
       }
       if (intake.isAhead) evaluation.followed();
@@ -109,11 +110,11 @@ function watchTimeout(evaluation: Evaluation): () => void {
         if (stopped) return;
         continue;
       }
-      const began = await jobBegan(evaluation);
-      if (stopped) return;
+      const sinceMs = await jobBegan(evaluation);
+      if (stopped || evaluation.record.phase !== "RUNNING") return;
       // A job that waited for its cards has not run that long.
-      if (began !== null && began > (startedMs ?? 0)) {
-        await evaluation.change({ startedMs: began });
+      if (sinceMs !== null && sinceMs > (startedMs ?? 0)) {
+        await evaluation.step((record) => began(record, sinceMs));
         continue;
       }
       evaluation.say(`The campaign's timeout of ${timeoutS} s is over; the job is cancelled.`);

@@ -1,5 +1,6 @@
 import { FETCH_BYTES, FetchReader, fetchText, type Piece } from "../bridge/declared/fetch.ts";
 import { NOT_WHOLE, readManifest, unmatched } from "../bridge/declared/manifest.ts";
+import { ended } from "../bridge/journal/transitions.ts";
 import type { EvaluationResult, LeftOutFile, PendingResult } from "../bridge/types.ts";
 import { sha256 } from "../host/copy.ts";
 import { type Outcome, problem } from "./context.ts";
@@ -43,7 +44,7 @@ export async function conclude(
   };
   if (manifest.stored.length === 0) return await evaluation.finish(whole);
   const folder = attemptFolderName(record.jobName, record.nonce);
-  await evaluation.change({ pending: { result: whole, folder, stored: manifest.stored } });
+  await evaluation.step((now) => ended(now, { result: whole, folder, stored: manifest.stored }));
   return null;
 }
 
@@ -61,7 +62,7 @@ export async function gather(evaluation: Evaluation, pending: PendingResult): Pr
   const leaveAll = (reason: string) => {
     for (const { path } of open()) leave(path, reason);
   };
-  let sinceMs = context.nowMs();
+  let sinceMs = context.awakeMs();
   let waitMs = limits.reconnectMs;
   let empty = 0;
   /** Gives what came whole its name; a file whose digest is another begins anew, a few times. */
@@ -85,7 +86,7 @@ export async function gather(evaluation: Evaluation, pending: PendingResult): Pr
     for (const path of round.gone) leave(path, "it is no longer on the cluster");
     await settle();
     if (round.bytes > 0 || round.gone.length > 0) {
-      sinceMs = context.nowMs();
+      sinceMs = context.awakeMs();
       waitMs = limits.reconnectMs;
       empty = 0;
       continue;
@@ -95,7 +96,7 @@ export async function gather(evaluation: Evaluation, pending: PendingResult): Pr
     if (empty >= MOST_TRIES) leaveAll("the cluster handed nothing of it out");
     else if (failure !== null && !PASSING.includes(failure.kind) && ++empty >= MOST_TRIES)
       leaveAll(`it could not be fetched (${failure.message})`);
-    else if (failure !== null && context.nowMs() - sinceMs >= limits.reconnectPatienceMs) {
+    else if (failure !== null && context.awakeMs() - sinceMs >= limits.reconnectPatienceMs) {
       return {
         kind: "problem",
         problem: problem(

@@ -158,7 +158,7 @@ class DiskJournal implements JournalOnDisk {
       await this.commit();
     } finally {
       this.#closed = true;
-      for (const spool of [...this.#spools.values()]) spool.close();
+      for (const spool of [...this.#spools.values()]) spool.end();
       this.#file.close();
       this.#release();
     }

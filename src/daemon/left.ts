@@ -1,7 +1,9 @@
 import { join } from "../host/paths.ts";
 import { readPrivateFile } from "../host/private-files.ts";
-import { releaseCluster } from "./allocation.ts";
+import { probeUnix, takeAway } from "../host/socket.ts";
+import { fail, ok, type Result } from "../lib/result.ts";
 import type { DaemonStatus } from "./operator.ts";
+import { releaseCluster } from "./release.ts";
 import { skyOf } from "./sky-host.ts";
 
 /** What a daemon writes down for those who come after it was killed. */
@@ -11,6 +13,7 @@ export interface Left {
   readonly workspaceId: string;
   readonly profile: string;
   readonly socket: string;
+  readonly operatorSocket?: string;
   readonly clusterName: string;
   readonly sky: string;
 }
@@ -45,16 +48,21 @@ export function leftStatus(stateDir: string): DaemonStatus | null {
   };
 }
 
-/** Gives back what a killed daemon left; a sentence, or null where there is nothing. Throws `GateError`. */
+/**
+ * Gives back what a killed daemon left, its sockets too where provably nobody listens on them; a sentence, or null where
+ * there is nothing.
+ */
 export async function releaseLeft(
   stateDir: string,
   env: Readonly<Record<string, string | undefined>>,
-): Promise<string | null> {
+): Promise<Result<string, string> | null> {
   const left = readLeft(stateDir);
   if (left === null) return null;
   const sky = skyOf(left.sky, stateDir, env, []);
   const released = await releaseCluster(sky, left.clusterName);
   if (!released.ok)
-    return `The allocation ${left.clusterName} could not be released: ${released.error.message}`;
-  return `The allocation ${left.clusterName} is released.`;
+    return fail(`the allocation ${left.clusterName} could not be released: ${released.error.message}`);
+  for (const path of [left.socket, left.operatorSocket ?? ""])
+    if (path !== "" && (await probeUnix(path)) === "dead") await takeAway(path);
+  return ok(`The allocation ${left.clusterName} is released.`);
 }

@@ -8,8 +8,10 @@ export interface Limits {
   readonly ackMs: number;
   /** Connections at a time; further ones are answered with an error. */
   readonly connections: number;
-  /** For an allocation to be there, from launch to ready. */
+  /** For an allocation that is being made and of which nothing is seen: neither in the cluster's queue nor there. */
   readonly launchMs: number;
+  /** Between looks at one that waits in the cluster's queue. */
+  readonly pendingPollMs: number;
   /** Between looks at a queue that does not show a submitted job yet, and for how long that may be so. */
   readonly queuePollMs: number;
   readonly queuePatienceMs: number;
@@ -33,6 +35,7 @@ export const LIMITS: Limits = {
   ackMs: 60_000,
   connections: 64,
   launchMs: 300_000,
+  pendingPollMs: 30_000,
   queuePollMs: 2000,
   queuePatienceMs: 60_000,
   reconnectMs: 1000,

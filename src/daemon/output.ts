@@ -40,10 +40,13 @@ export class Output {
     for (const listener of [...this.#listeners]) listener();
   }
 
-  /** Begins the output of an attempt; what was there before is complete. */
+  /** Begins the output of an attempt, whose spool is ours to close; what was there before is complete. */
   begin(spool: Spool): OutputPart {
     const last = this.#last();
-    if (last?.spool === spool) return last;
+    if (last?.spool === spool) {
+      spool.close();
+      return last;
+    }
     if (last !== null) last.sealed = true;
     const part: OutputPart = { kind: "output", spool, committed: spool.bytes, sealed: false };
     this.parts.push(part);
@@ -67,6 +70,11 @@ export class Output {
     const last = this.#last();
     if (last !== null) last.sealed = true;
     this.changed();
+  }
+
+  /** Nobody looks at it any more. */
+  end(): void {
+    for (const part of this.parts.splice(0)) if (part.kind === "output") part.spool.close();
   }
 
   #last(): OutputPart | null {

@@ -1,6 +1,6 @@
 import type { JournalRecord } from "../bridge/types.ts";
 import { type LineSocket, listenUnix } from "../host/socket.ts";
-import { releaseCluster } from "./allocation.ts";
+import { ok } from "../lib/result.ts";
 import { Candidates } from "./candidates.ts";
 import { type Desk, serveConnection } from "./connection.ts";
 import { type Context, saved } from "./context.ts";
@@ -8,6 +8,8 @@ import { Client } from "./delivery.ts";
 import { Evaluation } from "./evaluation.ts";
 import { Evaluations } from "./evaluations.ts";
 import { type DaemonStatus, serveOperator, statusOf } from "./operator.ts";
+import { spoken } from "./output.ts";
+import { releaseCluster } from "./release.ts";
 import type { BridgeProblem } from "./types.ts";
 
 /** A daemon that listens. Evaluations begin with `open`. */
@@ -116,7 +118,10 @@ export function startDaemon(options: ServerOptions): RunningDaemon {
         if (clusterName !== context.clusterName) others.add(clusterName);
         evaluations.add(await resumed(context, record));
       }
-      const ready = await context.allocations.ensure((text) => context.log(text));
+      const ready = await context.allocations.ensure((text) => {
+        context.log(text);
+        for (const evaluation of evaluations.all) evaluation.output.say(spoken(text));
+      });
       if (!ready.ok) return ready.error;
       if (state === "starting") state = "serving";
       evaluations.open();
@@ -140,7 +145,7 @@ function unfinished(context: Context): readonly JournalRecord[] {
 async function resumed(context: Context, record: JournalRecord): Promise<Evaluation> {
   const { kind, invocationId, request } = record;
   context.log(`${kind} ${invocationId.slice(0, 8)}: going on from ${record.phase}`);
-  const evaluation = new Evaluation(context, await saved(context, record), {
+  const evaluation = new Evaluation(context, await saved(context, ok(record)), {
     kind,
     invocationId,
     arguments: request?.arguments ?? [],

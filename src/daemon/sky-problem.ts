@@ -18,7 +18,7 @@ export interface CallEnded {
 }
 
 /** An outliving call, as one that did not. */
-export function endedOf(command: string, found: CallOutcome, timeoutMs: number): CallEnded {
+export function endedOf(command: string, found: CallOutcome, timeoutMs: number | null): CallEnded {
   const none = {
     exitCode: null,
     stdout: "",
@@ -27,7 +27,7 @@ export function endedOf(command: string, found: CallOutcome, timeoutMs: number):
     overflowed: false,
     startError: null,
   };
-  const call = { ...none, command, seconds: timeoutMs / 1000 };
+  const call = { ...none, command, seconds: (timeoutMs ?? 0) / 1000 };
   switch (found.kind) {
     case "exited":
       return { ...call, ...found };

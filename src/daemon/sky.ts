@@ -67,19 +67,20 @@ export function makeSky(options: SkyOptions): Sky {
   const change = async (
     name: string,
     words: readonly string[],
-    timeoutMs: number,
+    until: { readonly timeoutMs: number | null; readonly giveUp?: AbortSignal },
     task?: string,
   ): Promise<Result<null, SkyProblem>> => {
     const command = words[0]!;
     const about = { cluster: name, words };
-    const given = { maxBytes: MAX_BYTES, removing: ["task.yaml"] };
+    const given = { ...until, maxBytes: MAX_BYTES, removing: ["task.yaml"] };
+    const { timeoutMs } = until;
     for (const left of callsIn(options.changes)) {
       if (own.has(left)) continue;
       const folder = join(options.changes, left);
       const was = aboutCall(folder);
       if (!isCallRunning(folder)) forgetCall(folder);
       else if (was?.cluster === name) {
-        const found = await awaitCall(folder, { ...given, timeoutMs });
+        const found = await awaitCall(folder, given);
         forgetCall(folder);
         if (JSON.stringify(was) === JSON.stringify(about)) return changed(command, found, timeoutMs);
       }
@@ -91,13 +92,25 @@ export function makeSky(options: SkyOptions): Sky {
     const argv = [program, ...words, ...(task === undefined ? [] : [join(folder, "task.yaml")])];
     try {
       const ended = startCall(folder, argv, { ...place, about, files });
-      return changed(command, await awaitCall(folder, { ...given, timeoutMs, ended }), timeoutMs);
+      return changed(command, await awaitCall(folder, { ...given, ended }), timeoutMs);
     } finally {
       forgetCall(folder);
       own.delete(call);
     }
   };
-  const changed = (command: string, found: CallOutcome, timeoutMs: number): Result<null, SkyProblem> => {
+  /** Submissions into a cluster that are under way: what they bring would come behind the cancelling of all. */
+  const submitted = async (name: string): Promise<void> => {
+    for (const call of callsIn(options.calls)) {
+      const folder = join(options.calls, call);
+      if (aboutCall(folder)?.clusterName !== name || !isCallRunning(folder)) continue;
+      await awaitCall(folder, { timeoutMs: times.callMs, maxBytes: MAX_BYTES, removing: ["task.yaml"] });
+    }
+  };
+  const changed = (
+    command: string,
+    found: CallOutcome,
+    timeoutMs: number | null,
+  ): Result<null, SkyProblem> => {
     if (found.kind === "exited" && found.exitCode === 0) return ok(null);
     return fail(problemOf(endedOf(command, found, timeoutMs), redact));
   };
@@ -163,8 +176,13 @@ export function makeSky(options: SkyOptions): Sky {
       if (!named.ok || named.value.state === "ABSENT") return view;
       return ok({ ...view.value, nodeNames: named.value.nodeNames ?? view.value.nodeNames });
     },
-    launch: (name, resources, timeoutS) =>
-      change(name, ["launch", "-y", "-d", "-c", name], timeoutS * 1000, taskDocument(resources, null)),
+    launch: (name, resources, giveUp) =>
+      change(
+        name,
+        ["launch", "-y", "-d", "-c", name],
+        { timeoutMs: null, giveUp },
+        taskDocument(resources, null),
+      ),
     exec: async ({ clusterName, jobName, resources, workdir, run }) => {
       const folder = join(options.calls, jobName);
       for (const name of callsIn(options.calls)) {
@@ -199,9 +217,10 @@ export function makeSky(options: SkyOptions): Sky {
     },
     logs: (wanted) => followLogs(program, place, options.redactor(), wanted),
     cancel: async (name, jobId) => {
+      if (jobId === "all") await submitted(name);
       const words = ["cancel", "-y", name, jobId === "all" ? "-a" : String(jobId)];
-      return await change(name, words, times.callMs);
+      return await change(name, words, { timeoutMs: times.callMs });
     },
-    down: (name) => change(name, ["down", "-y", name], times.callMs),
+    down: (name) => change(name, ["down", "-y", name], { timeoutMs: times.callMs }),
   };
 }

@@ -7,8 +7,10 @@ import type { Spool } from "./types.ts";
 export interface CommittedSpool extends Spool {
   /** Puts what is still in memory into the file, and resolves when the disk has it. */
   sync(): Promise<void>;
-  /** Takes a `close` back that has not come about yet. */
+  /** One more has it open: it is closed when each has. */
   keep(): void;
+  /** Closes it whoever has it open. */
+  end(): void;
   /** Whether the disk lacks something. */
   readonly dirty: boolean;
   /** Made in this run, so its name in the folder has to reach the disk too. */
@@ -33,7 +35,7 @@ export function openSpool(path: string, onClosed: () => void): CommittedSpool {
   // What a killed daemon had written may still be in the page cache only.
   let syncedBytes = 0;
   let broken: Error | null = null;
-  let closing = false;
+  let users = 1;
   let closed = false;
 
   const flush = () => held.into(file);
@@ -71,11 +73,6 @@ export function openSpool(path: string, onClosed: () => void): CommittedSpool {
       return file.read(from, to);
     },
     markDelivered(bytes) {
-      if (bytes < delivered)
-        throw new GateError(
-          "internal",
-          `Delivered bytes of ${path} cannot go back from ${delivered} to ${bytes}`,
-        );
       if (bytes > file.size + held.bytes)
         throw new GateError("internal", `${bytes} delivered bytes are more than ${path} has`);
       if (bytes === delivered) return;
@@ -83,7 +80,11 @@ export function openSpool(path: string, onClosed: () => void): CommittedSpool {
       delivered = bytes;
     },
     keep() {
-      closing = false;
+      users++;
+    },
+    end() {
+      users = 0;
+      if (held.bytes === 0 && file.size === syncedBytes) endNow();
     },
     async sync() {
       // After a failed sync the kernel takes the lost pages for written: no later sync can be believed.
@@ -97,12 +98,12 @@ export function openSpool(path: string, onClosed: () => void): CommittedSpool {
         throw error;
       }
       syncedBytes = Math.max(syncedBytes, size);
-      if (closing && !held.bytes && file.size === syncedBytes) endNow();
+      if (users === 0 && !held.bytes && file.size === syncedBytes) endNow();
     },
     close() {
-      closing = true;
+      users = Math.max(0, users - 1);
       // What is not on the disk yet is closed after the next commit.
-      if (held.bytes === 0 && file.size === syncedBytes) endNow();
+      if (users === 0 && held.bytes === 0 && file.size === syncedBytes) endNow();
     },
   };
 }

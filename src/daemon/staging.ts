@@ -2,7 +2,7 @@ import { bootId } from "../host/copy.ts";
 import { diskFault } from "../host/disk-fault.ts";
 import { namesIn, privateFolder, removeFile } from "../host/durable.ts";
 import { isThere, moveTo, putText, removeTree, textOf } from "../host/snapshot-files.ts";
-import { openTree, realPath } from "../host/tree.ts";
+import { openTree, realPath, UnreadableError } from "../host/tree.ts";
 import { GateError } from "../lib/errors.ts";
 import { fail, ok, type Result } from "../lib/result.ts";
 import { shown } from "../lib/shown.ts";
@@ -77,6 +77,7 @@ class Snapshots implements Staging {
       try {
         return (await this.#finished(invocationId, extra)) ?? (await this.#make(invocationId, extra));
       } catch (error) {
+        if (error instanceof UnreadableError) return fail(this.#unreadable(error));
         const fault = diskFault(error, "stage into", this.#folder);
         const hint = fault.hint === null ? "" : `. ${fault.hint}`;
         return fail({ error: "OSError", message: shown(`${fault.message}${hint}`, 480) });
@@ -106,6 +107,15 @@ class Snapshots implements Staging {
     });
   }
 
+  #unreadable({ path, code }: UnreadableError): BridgeProblem {
+    const why = code === "EACCES" || code === "EPERM" ? "the daemon's user may not" : code;
+    const message =
+      path === ""
+        ? `the workspace ${this.#rules.workspace} cannot be read: ${code === "ENOENT" ? "it is gone" : why}`
+        : `workspace has something that cannot be read (${why}): ${shown(path, 300)}; make it readable, or leave it out with --hide`;
+    return { error: "ValueError", message: shown(message, 480) };
+  }
+
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
     const turn = this.#last.then(work, work);
     this.#last = turn.catch(() => undefined);
@@ -128,12 +138,7 @@ class Snapshots implements Staging {
   }
 
   async #make(invocationId: string, extra: readonly ExtraFile[]): Promise<Result<Snapshot, BridgeProblem>> {
-    let tree: ReturnType<typeof openTree>;
-    try {
-      tree = openTree(this.#rules.workspace);
-    } catch (error) {
-      throw diskFault(error, "read the workspace", this.#rules.workspace);
-    }
+    const tree = openTree(this.#rules.workspace);
     try {
       const hide = [...this.#rules.hide, ...extra.map(({ name }) => name)];
       const scan = await scanWorkspace(tree, { ...this.#rules, hide });

@@ -1,13 +1,14 @@
 import type { RunRecord } from "../bridge/campaign/run-record.ts";
 import { clusterName, resourceFingerprint } from "../bridge/names.ts";
 import type { Campaign, JournalRecord } from "../bridge/types.ts";
-import { nowMs } from "../host/clock.ts";
+import { endChildren } from "../host/child-stream.ts";
+import { monotonicMs, nowMs } from "../host/clock.ts";
 import { dirname, join } from "../host/paths.ts";
 import { digest, writePrivateFile } from "../host/private-files.ts";
 import { randomHex } from "../host/random.ts";
 import { removeQuietly } from "../host/socket.ts";
 import { prepareSocket } from "../host/socket-folder.ts";
-import { sleep } from "../host/turn.ts";
+import { Sleeper } from "../host/turn.ts";
 import { GateError } from "../lib/errors.ts";
 import { makeAllocations } from "./allocation.ts";
 import type { Context } from "./context.ts";
@@ -60,7 +61,8 @@ export async function startBridge(options: BridgeOptions): Promise<RunningDaemon
       include: campaign.include,
       env,
     });
-    const context = contextOf(options, journal, staging, closing.signal);
+    const sleeper = new Sleeper();
+    const context = contextOf(options, journal, staging, closing.signal, sleeper.sleep);
     const daemon = startDaemon({
       context,
       operatorSocket: places.operatorSocket,
@@ -85,6 +87,8 @@ export async function startBridge(options: BridgeOptions): Promise<RunningDaemon
       ...daemon,
       close: async (reason) => {
         await daemon.close(reason);
+        sleeper.end();
+        endChildren();
         forget();
       },
     };
@@ -99,6 +103,7 @@ function contextOf(
   journal: Context["journal"],
   staging: Context["staging"],
   closing: AbortSignal,
+  sleep: Context["sleep"],
 ): Context {
   const { campaign, log } = options;
   const limits = { ...LIMITS, ...options.limits };
@@ -122,6 +127,7 @@ function contextOf(
       sky,
       limits,
       nowMs,
+      awakeMs: monotonicMs,
       sleep,
       log,
       closing,
@@ -129,6 +135,7 @@ function contextOf(
     }),
     limits,
     nowMs,
+    awakeMs: monotonicMs,
     sleep,
     randomHex,
     sha256: digest,

@@ -1,4 +1,4 @@
-import { jobName } from "../bridge/names.ts";
+import { submitted, submitting, takenBack } from "../bridge/journal/transitions.ts";
 import type { Allocation } from "../bridge/types.ts";
 import type { Result } from "../lib/result.ts";
 import { lostAttempt, notStarted } from "./attempts.ts";
@@ -14,37 +14,40 @@ export async function submit(evaluation: Evaluation): Promise<Outcome | null> {
   if (evaluation.record.cancelRequested) return await evaluation.finish(notStarted(evaluation));
   if (context.closing.aborted)
     return { kind: "problem", problem: problem("RuntimeError", "the bridge is closing") };
-  const ready = await context.allocations.ensure((text) => evaluation.say(text));
+  const { interrupt } = evaluation;
+  const ready = await Promise.race([
+    context.allocations.ensure((text) => evaluation.say(text), interrupt),
+    new Promise<null>((done) => interrupt.addEventListener("abort", () => done(null), { once: true })),
+  ]);
+  if (ready === null) return null;
   if (!ready.ok) return { kind: "problem", problem: ready.error };
   if (evaluation.record.cancelRequested || context.closing.aborted) return null;
-  const { nonce, invocationId, attempt } = evaluation.record;
-  const nextJob = jobName(invocationId, attempt + 1, context.sha256);
-  const names = { nonce, jobName: nextJob };
-  const remote = remoteRun(context.campaign, evaluation.request, names, context.env);
+  // After hours in a queue its client may be gone; the next one brings the candidate as it is then.
+  if (evaluation.clients === 0)
+    return { kind: "problem", problem: problem("RuntimeError", "its client left before it was begun") };
+  const allocation = ready.value;
+  // One that was taken to be nowhere may have come after all.
+  const late = evaluation.record.mayExist === true ? await jobNow(evaluation, allocation) : null;
+  const key = keyOf(evaluation.record);
+  const remote = remoteRun(context.campaign, evaluation.request, evaluation.record, context.env);
   // The snapshot is there; what the job finds beside it is put into it now.
-  const staged = await context.staging.snapshot(keyOf(evaluation.record), remote.extra);
+  const staged = await context.staging.snapshot(key, remote.extra);
   if (!staged.ok) return { kind: "problem", problem: staged.error };
-  await evaluation.change({
-    phase: "SUBMITTING",
-    attempt: attempt + 1,
-    jobName: nextJob,
-    allocation: ready.value,
-    resources: context.campaign.resources,
-    remoteJobId: null,
-    submittedMs: context.nowMs(),
-    startedMs: null,
-    spooledBytes: 0,
-    deliveredBytes: 0,
-  });
+  // Whoever asked again meanwhile brought another candidate, or a cancellation.
+  if (keyOf(evaluation.record) !== key || evaluation.record.cancelRequested) return null;
+  await evaluation.step((record) =>
+    submitting(record, allocation, context.campaign.resources, context.nowMs()),
+  );
+  if (late !== null) return await accepted(evaluation, late);
   const { record } = evaluation;
   const executed = await context.sky.exec({
-    clusterName: ready.value.clusterName,
+    clusterName: allocation.clusterName,
     jobName: record.jobName,
     resources: context.campaign.resources,
     workdir: staged.value.path,
     run: remote.run,
   });
-  return await submitted(evaluation, ready.value, executed);
+  return await answered(evaluation, allocation, executed);
 }
 
 /** SUBMITTING after a restart: finds out what became of the submission before anything else is done. */
@@ -52,7 +55,7 @@ export async function reconcile(evaluation: Evaluation): Promise<Outcome | null>
   const { context, record } = evaluation;
   if (record.allocation === null) return await undone(evaluation);
   const before = await context.sky.pendingExec(record.jobName);
-  return await submitted(
+  return await answered(
     evaluation,
     record.allocation,
     before ?? {
@@ -64,7 +67,7 @@ export async function reconcile(evaluation: Evaluation): Promise<Outcome | null>
 }
 
 /** What follows from how a submission ended: its job's id, or proof that there is no job. */
-async function submitted(
+async function answered(
   evaluation: Evaluation,
   allocation: Allocation,
   executed: Result<number | null, SkyProblem>,
@@ -84,6 +87,12 @@ async function submitted(
   if (typeof found === "number") return await accepted(evaluation, found);
   const look = await context.allocations.look(allocation);
   if (look === "gone") {
+    // SkyPilot may not have known for a minute that the allocation had ended. Nothing ran, so that is no attempt.
+    if (!executed.ok && executed.error.kind === "no-cluster" && evaluation.mayRetake()) {
+      evaluation.say("The allocation had ended before the job was in it; another one is made.");
+      await undone(evaluation);
+      return null;
+    }
     return await lostAttempt(
       evaluation,
       "ALLOCATION_EXPIRED",
@@ -106,7 +115,7 @@ async function submitted(
 }
 
 async function accepted(evaluation: Evaluation, remoteJobId: number): Promise<null> {
-  await evaluation.change({ phase: "SUBMITTED", remoteJobId });
+  await evaluation.step((record) => submitted(record, remoteJobId, record.allocation!.clusterName));
   // A cancellation that came while there was nothing to cancel.
   if (evaluation.record.cancelRequested) {
     const { context, record } = evaluation;
@@ -118,17 +127,15 @@ async function accepted(evaluation: Evaluation, remoteJobId: number): Promise<nu
 
 /** There is no job of this attempt: it never was. The next call, or this one, submits again. */
 async function undone(evaluation: Evaluation): Promise<null> {
-  const { record, context } = evaluation;
-  await evaluation.change({
-    phase: "PREPARED",
-    attempt: Math.max(0, record.attempt - 1),
-    jobName: jobName(record.invocationId, record.attempt, context.sha256),
-    allocation: null,
-    resources: null,
-    remoteJobId: null,
-    submittedMs: null,
-  });
+  await evaluation.step(takenBack);
   return null;
+}
+
+/** The id of the record's job where the queue has it at this moment. */
+async function jobNow({ context, record }: Evaluation, allocation: Allocation): Promise<number | null> {
+  const queue = await context.sky.queue(allocation.clusterName);
+  if (!queue.ok) return null;
+  return queue.value.jobs.find((one) => one.name === record.jobName)?.id ?? null;
 }
 
 /**
@@ -141,7 +148,7 @@ async function findJob(
   patienceMs: number,
 ): Promise<number | "none" | "unknown" | "closing"> {
   const { context, record } = evaluation;
-  const until = context.nowMs() + patienceMs;
+  const until = context.awakeMs() + patienceMs;
   let without = 0;
   for (let look = 0; ; look++) {
     const queue = await context.sky.queue(allocation.clusterName);
@@ -150,7 +157,7 @@ async function findJob(
       if (job !== undefined) return job.id;
       without++;
     }
-    if (look >= 1 && context.nowMs() >= until) return without >= 2 ? "none" : "unknown";
+    if (look >= 1 && context.awakeMs() >= until) return without >= 2 ? "none" : "unknown";
     if (context.closing.aborted) return "closing";
     await context.sleep(Math.min(context.limits.queuePollMs, Math.max(1, patienceMs)));
   }

@@ -19,7 +19,7 @@ export interface Journal {
   put(record: JournalRecord): void;
   /** Resolves when everything put or appended so far would survive a power cut. Rejects when the disk refuses. */
   commit(): Promise<void>;
-  /** The output of one attempt; opening it again gives what is on disk. */
+  /** The output of one attempt; opening it again gives what is on disk. Whoever opened it closes it. */
   spool(invocationId: string, jobName: string): Spool;
   close(): Promise<void>;
 }
@@ -30,8 +30,9 @@ export interface Spool {
   append(chunk: Uint8Array): void;
   /** Bytes `[from, to)`, at most `maxBytes` of them. */
   read(from: number, maxBytes: number): Uint8Array;
-  /** How much a client has been handed: written without fsync right after the socket took it. */
+  /** How much a client has been handed. */
   readonly delivered: number;
+  /** Written without fsync just before the socket gets it; back again where the socket took nothing. */
   markDelivered(bytes: number): void;
   close(): void;
 }
@@ -100,7 +101,8 @@ export interface Sky {
    * and tells what SkyPilot believed at most a minute ago.
    */
   cluster(name: string, how?: "plain"): Promise<Result<ClusterFound, SkyProblem>>;
-  launch(name: string, resources: ResolvedResources, timeoutS: number): Promise<Result<null, SkyProblem>>;
+  /** Takes as long as the cluster's queue does. `giveUp` ends the call, not what it began: that is for `down`. */
+  launch(name: string, resources: ResolvedResources, giveUp: AbortSignal): Promise<Result<null, SkyProblem>>;
   /** The job id when sky said it; its outcome is found again after the daemon was killed (`pendingExec`). */
   exec(options: ExecOptions): Promise<Result<number | null, SkyProblem>>;
   /** What became of an exec that a killed daemon had started: null when there is no trace of one. */

@@ -42,13 +42,16 @@ export function startChild(
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
     detached: true,
   });
+  running.add(child);
   const state = { exited: false };
   const ended = new Promise<ChildEnd>((resolve) => {
     child.once("error", (error) => {
+      running.delete(child);
       state.exited = true;
       resolve({ exitCode: null, startError: (error as { code?: string }).code ?? "unknown" });
     });
     child.once("exit", (exitCode) => {
+      running.delete(child);
       state.exited = true;
       resolve({ exitCode, startError: null });
     });
@@ -60,6 +63,13 @@ export function startChild(
     ended,
     kill: () => killGroup(child),
   };
+}
+
+const running = new Set<ChildProcess>();
+
+/** Ends every such child that still runs, with all it started: whoever waits for one waits no more. */
+export function endChildren(): void {
+  for (const child of running) killGroup(child);
 }
 
 async function* pieces(stream: Readable, state: { readonly exited: boolean }): AsyncGenerator<Uint8Array> {

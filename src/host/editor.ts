@@ -2,6 +2,8 @@ import { constants } from "node:os";
 
 /** A command that we run for the user, with our own terminal. */
 export interface Running {
+  /** Its process group, where it has one of its own. */
+  readonly group: number | null;
   /** Its exit code, 128 + n when signal n ended it; 127 where it could not be started. */
   readonly ended: Promise<number>;
   /** Why it could not be started; null when it was. */
@@ -34,7 +36,8 @@ export function runCommand(
     child = start();
   } catch (error) {
     const startError = (error as { code?: string }).code ?? String(error);
-    return { ended: Promise.resolve(127), startError, signal: () => {}, sweep: async () => {} };
+    const nothing = { group: null, signal: () => {}, sweep: async () => {} };
+    return { ...nothing, ended: Promise.resolve(127), startError };
   }
   const kill = (name: NodeJS.Signals): boolean => {
     try {
@@ -45,6 +48,7 @@ export function runCommand(
     }
   };
   return {
+    group: ownGroup ? child.pid : null,
     startError: null,
     ended: child.exited.then(() => {
       if (child.signalCode === null) return child.exitCode ?? 1;
@@ -60,6 +64,49 @@ export function runCommand(
       kill("SIGKILL");
     },
   };
+}
+
+/** What ends a command and cleans up behind us when we are killed without a chance to. */
+export interface Guard {
+  /** The command to end then. */
+  watch(group: number): void;
+  /** We end in order. */
+  dismiss(): void;
+}
+
+const GUARD = `
+group=
+while read -r word; do
+  case $word in
+    done) exit 0 ;;
+    *) group=$word ;;
+  esac
+done
+if [ -n "$group" ] && kill -s TERM -- "-$group" 2>/dev/null; then
+  sleep 1
+  kill -s KILL -- "-$group" 2>/dev/null
+fi
+exec "$@"
+`;
+
+/** Starts a shell that waits until we are gone, and runs `argv` then. It holds nothing of ours but a pipe's other end. */
+export function startGuard(
+  argv: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): Guard {
+  const shell = Bun.spawn(["/bin/sh", "-c", GUARD, "neurarch-gate-guard", ...argv], {
+    stdin: "pipe",
+    stdout: "ignore",
+    stderr: "ignore",
+    env: { ...env },
+    detached: true,
+  });
+  shell.unref();
+  const say = (word: string) => {
+    shell.stdin.write(`${word}\n`);
+    void shell.stdin.flush();
+  };
+  return { watch: (group) => say(String(group)), dismiss: () => say("done") };
 }
 
 /** Calls back at each request to end (SIGTERM, SIGINT, SIGHUP), until the returned function is called. */

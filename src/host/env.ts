@@ -26,6 +26,11 @@ export function executablePath(): string {
   return process.execPath;
 }
 
+/** The words that start this very program: the executable, and from its sources the script behind it. */
+export function ownWords(): readonly string[] {
+  return Bun.main.startsWith("/$bunfs/") ? [process.execPath] : [process.execPath, Bun.main];
+}
+
 export function isTerminal(stream: "stdout" | "stderr"): boolean {
   return process[stream].isTTY === true;
 }

@@ -87,7 +87,8 @@ export function startCall(
 }
 
 /**
- * Waits for a call to end, whoever started it. With `timeoutMs` it and its process group are killed when that is over.
+ * Waits for a call to end, whoever started it. When `timeoutMs` is over or `giveUp` is aborted, it and its process group
+ * are killed.
  * `removing`: names of its private files that are no longer needed then.
  */
 export async function awaitCall(
@@ -98,6 +99,7 @@ export async function awaitCall(
     readonly removing?: readonly string[];
     /** Of a call that we started ourselves. */
     readonly ended?: Promise<void>;
+    readonly giveUp?: AbortSignal;
   },
 ): Promise<CallOutcome> {
   const startedMs = Date.now();
@@ -119,11 +121,14 @@ export async function awaitCall(
         if (giveUp(folder)) return { kind: "never-started" };
         return { kind: "lost", ...outputs(folder, options.maxBytes) };
       }
-      if (options.timeoutMs !== null && Date.now() - startedMs > options.timeoutMs) {
+      const late = options.timeoutMs !== null && Date.now() - startedMs > options.timeoutMs;
+      if (late || options.giveUp?.aborted === true) {
+        // A shell that has not begun must not begin later.
+        if (holder === null && !giveUp(folder)) continue;
         if (holder !== null) killHolder(holder);
         return exitOf(folder) !== null ? exited(folder, options.maxBytes) : { kind: "timeout" };
       }
-      const pause = Bun.sleep(polls < 10 ? 5 : POLL_MS * (polls < 500 ? 1 : 5));
+      const pause = Bun.sleep(polls < 10 ? 5 : POLL_MS * (polls < 500 ? 1 : polls < 2000 ? 5 : 25));
       await (ended === undefined || over ? pause : Promise.race([pause, ended]));
     }
   } finally {

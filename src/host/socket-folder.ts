@@ -1,7 +1,7 @@
 import { chmodSync, lstatSync, mkdirSync, readdirSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { fail, ok, type Result } from "../lib/result.ts";
-import { probeUnix, removeQuietly, SOCKET_PATH_BYTES } from "./socket.ts";
+import { probeUnix, SOCKET_PATH_BYTES, takeAway } from "./socket.ts";
 
 /** Why a socket cannot stand where it was asked for: what and where, and what to do. */
 export interface SocketProblem {
@@ -36,14 +36,11 @@ export async function prepareSocket(
     case "none":
       return ok(null);
     case "dead":
-      removeQuietly(path);
+      if (!(await takeAway(path))) return fail(aliveAt(path));
       notice(`took over ${path}, which a daemon that is gone had left`);
       return ok(null);
     case "alive":
-      return fail({
-        message: `another daemon answers on ${path}`,
-        remedy: "End it first, or name another socket.",
-      });
+      return fail(aliveAt(path));
     case "denied":
       return fail({
         message: `${path} belongs to someone else`,
@@ -57,6 +54,13 @@ export async function prepareSocket(
   }
 }
 
+function aliveAt(path: string): SocketProblem {
+  return {
+    message: `another daemon answers on ${path}`,
+    remedy: "End it first, or name another socket.",
+  };
+}
+
 function closeFolder(folder: string, name: string, notice: (text: string) => void): SocketProblem | null {
   const remedy = "Name a socket in a folder of your own that nobody else may enter (chmod 700).";
   try {
@@ -67,7 +71,7 @@ function closeFolder(folder: string, name: string, notice: (text: string) => voi
       return { message: `the socket's folder ${folder} belongs to another user`, remedy };
     if ((stat.mode & 0o077) === 0) return null;
     // A folder that holds nothing but the socket is the socket's own; any other is not ours to close.
-    if (readdirSync(folder).every((one) => one === name)) {
+    if (readdirSync(folder).every((one) => one === name || /^\.[0-9a-f]{0,12}$/.test(one))) {
       chmodSync(folder, 0o700);
       notice(`closed ${folder} to other users (0700)`);
       return null;

@@ -1,4 +1,6 @@
-import { chmodSync, lstatSync, unlinkSync } from "node:fs";
+import { chmodSync, linkSync, lstatSync, renameSync, unlinkSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { GateError } from "../lib/errors.ts";
 
 /** Longest path that a unix socket can have (`sun_path` of unix(7) without its NUL). */
 export const SOCKET_PATH_BYTES = 107;
@@ -11,15 +13,25 @@ export type LineRead =
   | { readonly kind: "line"; readonly bytes: Uint8Array }
   | { readonly kind: "closed" | "too-long" | "deadline" };
 
+/**
+ * Notes down what the other side gets. It is told *before* the write: a reader that wakes up may run before the
+ * writer goes on, so that a process killed behind a write that was seen would not have noted it.
+ */
+export interface SentNote {
+  readonly given: () => void;
+  /** It was not given after all. */
+  readonly undo: () => void;
+}
+
 /** One connection. Lines are read one after another; sends must not overlap. */
 export interface LineSocket {
   /** The next line with its end. `too-long`: no line end within `maxBytes`, which count the end too. */
   readLine(maxBytes: number, deadlineMs: number | null): Promise<LineRead>;
   /**
-   * Hands all of `bytes` to the kernel. `onSent` is called in the same turn in which the kernel took the last byte.
-   * `stallMs` is how long the other side may take nothing; null = for ever.
+   * Hands all of `bytes` to the kernel. `note` is told just before the write that completes them, and again when the
+   * kernel took nothing of it. `stallMs` is how long the other side may take nothing; null = for ever.
    */
-  send(bytes: Uint8Array, stallMs: number | null, onSent?: () => void): Promise<Sent>;
+  send(bytes: Uint8Array, stallMs: number | null, note?: SentNote): Promise<Sent>;
   readonly isClosed: boolean;
   /** Resolves when the connection is over, whoever ended it. */
   readonly closed: Promise<void>;
@@ -30,6 +42,9 @@ export interface LineSocket {
 }
 
 type Native = Pick<import("bun").Socket<Wired>, "write" | "end" | "terminate" | "pause" | "resume">;
+
+/** A write of at most so much is taken whole or not at all (a unix socket's buffer holds twice as much and more). */
+const WHOLE_BYTES = 65_536;
 
 /** Unread bytes from which a peer is held back. */
 const HIGH_WATER_BYTES = 2_097_152;
@@ -131,17 +146,20 @@ class Wired implements LineSocket {
     this.native?.resume();
   }
 
-  async send(bytes: Uint8Array, stallMs: number | null, onSent?: () => void): Promise<Sent> {
+  async send(bytes: Uint8Array, stallMs: number | null, note?: SentNote): Promise<Sent> {
     let offset = 0;
     for (;;) {
       if (this.isClosed || this.native === null) return "gone";
-      const took = this.native.write(offset === 0 ? bytes : bytes.subarray(offset));
+      // Of a large rest the last byte goes by itself: it is what makes a line of it.
+      const completes = note === undefined || bytes.length - offset <= WHOLE_BYTES;
+      const piece = bytes.subarray(offset, completes ? bytes.length : bytes.length - 1);
+      if (completes) note?.given();
+      const took = this.native.write(piece);
+      if (completes && took < piece.length) note?.undo();
       if (took < 0) return "gone";
       offset += took;
-      if (offset === bytes.length) {
-        onSent?.();
-        return "sent";
-      }
+      if (offset === bytes.length) return "sent";
+      if (took === piece.length) continue;
       let timer: ReturnType<typeof setTimeout> | undefined;
       const woken = await new Promise<boolean>((done) => {
         this.#wakeWriter = () => done(true);
@@ -177,9 +195,11 @@ const handlers = {
  */
 export function listenUnix(path: string, onConnection: (socket: LineSocket) => void): { stop(): void } {
   const before = process.umask(0o077);
+  // Listening removes whatever has the name, so it begins under another one; the wanted one is taken only where it is free.
+  const first = freeName(path);
   try {
     const server = Bun.listen<Wired>({
-      unix: path,
+      unix: first,
       // A client may close its writing side behind its request and still reads.
       allowHalfOpen: true,
       socket: {
@@ -191,7 +211,20 @@ export function listenUnix(path: string, onConnection: (socket: LineSocket) => v
         },
       },
     });
-    chmodSync(path, 0o600);
+    chmodSync(first, 0o600);
+    try {
+      linkSync(first, path);
+    } catch (error) {
+      server.stop(true);
+      if ((error as { code?: string }).code !== "EEXIST") throw error;
+      throw new GateError(
+        "settings-invalid",
+        `another daemon took ${path} in this moment`,
+        "End it first, or name another socket.",
+      );
+    } finally {
+      removeQuietly(first);
+    }
     const own = lstatSync(path).ino;
     return {
       stop: () => {
@@ -203,6 +236,17 @@ export function listenUnix(path: string, onConnection: (socket: LineSocket) => v
     };
   } finally {
     process.umask(before);
+  }
+}
+
+/** A name beside `path` that nobody has, and that is no longer than a socket's may be. */
+function freeName(path: string): string {
+  const folder = dirname(path);
+  const room = SOCKET_PATH_BYTES - Buffer.byteLength(folder) - 1;
+  for (;;) {
+    const digits = crypto.randomUUID().replaceAll("-", "");
+    const free = join(folder, (room > 2 ? `.${digits}` : digits).slice(0, Math.max(1, Math.min(room, 13))));
+    if (lstatSync(free, { throwIfNoEntry: false }) === undefined) return free;
   }
 }
 
@@ -234,6 +278,27 @@ export async function probeUnix(path: string): Promise<"none" | "other" | "alive
     if (code === "ECONNREFUSED") return "dead";
     return code === "ENOENT" ? "none" : code === "EACCES" || code === "EPERM" ? "denied" : "alive";
   }
+}
+
+/**
+ * Takes a socket away that was found dead. Between the look and this another daemon may have put its own there: what was
+ * taken is looked at once more, and put back where it lives. False then.
+ */
+export async function takeAway(path: string): Promise<boolean> {
+  const aside = freeName(path);
+  try {
+    renameSync(path, aside);
+  } catch (error) {
+    return (error as { code?: string }).code === "ENOENT";
+  }
+  const isDead = (await probeUnix(aside)) === "dead";
+  try {
+    if (!isDead) linkSync(aside, path);
+  } catch {
+    // A third one has the name by now.
+  }
+  removeQuietly(aside);
+  return isDead;
 }
 
 /** Removes what a killed daemon left. Never throws. */

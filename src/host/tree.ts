@@ -32,16 +32,29 @@ export interface Tree {
   close(): void;
 }
 
+/** Something in a tree that is there and cannot be read. */
+export class UnreadableError extends Error {
+  override readonly name = "UnreadableError";
+
+  constructor(
+    /** Within the tree; empty = its root. */
+    readonly path: string,
+    readonly code: string,
+  ) {
+    super(`${path}: ${code}`);
+  }
+}
+
 /** Folder descriptors that are kept open. */
 const MOST_FOLDERS = 200;
 
 /**
  * Opens a tree by its root. Every folder is opened through its parent's descriptor and not through a link, so that
- * one that is swapped for a link meanwhile leads nowhere. Throws what the system says of the root.
+ * one that is swapped for a link meanwhile leads nowhere. It and all that it gives throw an `UnreadableError`.
  */
 export function openTree(root: string): Tree {
   const flags = constants.O_RDONLY | constants.O_DIRECTORY;
-  const rootDescriptor = openSync(root, flags);
+  const rootDescriptor = named("", () => openSync(root, flags));
   const byDescriptor = existsSync("/proc/self/fd");
   const folders = new Map<string, number>();
 
@@ -57,7 +70,7 @@ export function openTree(root: string): Tree {
     const { parent, name } = split(folder);
     const path = at(parent, name);
     if (path === null) return null;
-    const descriptor = orNull(() => openSync(path, flags | constants.O_NOFOLLOW));
+    const descriptor = named(folder, () => orNull(() => openSync(path, flags | constants.O_NOFOLLOW)));
     if (descriptor === null) return null;
     if (folders.size >= MOST_FOLDERS) {
       const [oldest, its] = folders.entries().next().value as [string, number];
@@ -70,23 +83,25 @@ export function openTree(root: string): Tree {
   const through = <T>(path: string, use: (at: string) => T): T | null => {
     const { parent, name } = split(path);
     const full = at(parent, name);
-    return full === null ? null : orNull(() => use(full));
+    return full === null ? null : named(path, () => orNull(() => use(full)));
   };
   return {
     list(folder) {
       const path = at(folder, ".");
       if (path === null) return null;
-      return orNull(() =>
-        readdirSync(path, { withFileTypes: true }).map((entry) => ({
-          name: entry.name,
-          kind: entry.isFile()
-            ? "file"
-            : entry.isDirectory()
-              ? "folder"
-              : entry.isSymbolicLink()
-                ? "link"
-                : kindOf(`${path}/${entry.name}`),
-        })),
+      return named(folder, () =>
+        orNull(() =>
+          readdirSync(path, { withFileTypes: true }).map((entry) => ({
+            name: entry.name,
+            kind: entry.isFile()
+              ? "file"
+              : entry.isDirectory()
+                ? "folder"
+                : entry.isSymbolicLink()
+                  ? "link"
+                  : kindOf(`${path}/${entry.name}`),
+          })),
+        ),
       );
     },
     stat: (path) => through(path, (full) => plainStat(lstatSync(full))),
@@ -140,6 +155,16 @@ function split(path: string): { readonly parent: string; readonly name: string }
   return slash === -1
     ? { parent: "", name: path }
     : { parent: path.slice(0, slash), name: path.slice(slash + 1) };
+}
+
+/** What the system says of a path of the tree, with that path. */
+function named<T>(path: string, use: () => T): T {
+  try {
+    return use();
+  } catch (error) {
+    if (error instanceof UnreadableError) throw error;
+    throw new UnreadableError(path, (error as { code?: string }).code ?? String(error));
+  }
 }
 
 /** Null where it is gone or is something else by now; any other failure is the disk's and thrown. */

@@ -16,6 +16,34 @@ export function sleep(ms: number): Promise<void> {
   return Bun.sleep(ms);
 }
 
+/** A longer timer fires at once. Whoever waits for longer looks at the clock again. */
+const MOST_TIMER_MS = 2_147_483_647;
+
+/** Waits of a service, none of which keeps the process there once it is over. */
+export class Sleeper {
+  #timers = new Set<ReturnType<typeof setTimeout>>();
+  #over = false;
+
+  readonly sleep = (ms: number): Promise<void> =>
+    new Promise((done) => {
+      const timer = setTimeout(
+        () => {
+          this.#timers.delete(timer);
+          done();
+        },
+        Math.min(ms, MOST_TIMER_MS),
+      );
+      if (this.#over) timer.unref();
+      else this.#timers.add(timer);
+    });
+
+  end(): void {
+    this.#over = true;
+    for (const timer of this.#timers) timer.unref();
+    this.#timers.clear();
+  }
+}
+
 /** Whose turn it is: ours, another process's, or nobody's because no note can be left there. */
 export type Turn = "ours" | "taken" | "nowhere";
 

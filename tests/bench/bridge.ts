@@ -1,13 +1,13 @@
 /**
- * What a bridge costs beside the sky calls it makes, over the stand-in sky: rows for `docs/performance.md` on stdout.
- * `bun tests/bench/bridge.ts`, with `dist/neurarch-gate` built.
+ * What a bridge costs beside the sky calls it makes, over the stand-in sky: one line of JSON on stdout.
+ * `bun tests/bench/bridge.ts [ROUNDS]`, with `dist/neurarch-gate` built.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { type Bench, bench } from "../bridge/bridge-kit.ts";
 
 const BINARY = resolve(import.meta.dir, "../../dist/neurarch-gate");
-const ROUNDS = 15;
+const ROUNDS = Number(process.argv[2] ?? 15);
 const LOG_BYTES = 100_000_000;
 
 const median = (values: readonly number[]) =>
@@ -53,7 +53,7 @@ function evaluate(b: Bench, stdout: "ignore" | "pipe" = "ignore") {
   });
 }
 
-const rows: (readonly [string, string, string])[] = [];
+const figures: Record<string, number> = {};
 
 const small = bench({ accuracy: "true" });
 try {
@@ -80,13 +80,9 @@ try {
     );
   }
   const [took, calling] = [median(whole), median(own)];
-  rows.push([
-    "an evaluation, from `evaluate`'s start to its end, beside its sky calls",
-    `${Math.round(took - calling)} ms (${Math.round(took)} with, ${Math.round(calling)} for the ${calls.length} calls alone)`,
-    "60 ms",
-  ]);
+  Object.assign(figures, { tookMs: took, callingMs: calling, calls: calls.length });
   await Bun.sleep(3000);
-  rows.push(["a daemon at rest after that, resident", `${memoryMb(daemon.pid, "VmRSS")} MB`, "60 MB"]);
+  figures.restMb = memoryMb(daemon.pid, "VmRSS");
   await daemon.end();
 } finally {
   await small.remove();
@@ -103,17 +99,11 @@ try {
       got += chunk.length;
   });
   if (got !== LOG_BYTES) throw new Error(`${got} bytes came`);
-  rows.push([
-    "100 MB of 100-byte lines through the daemon to a client",
-    `${(LOG_BYTES / 1e3 / ms).toFixed(1)} MB/s`,
-    "20 MB/s",
-  ]);
-  rows.push(["the daemon's peak during that, resident", `${memoryMb(daemon.pid, "VmHWM")} MB`, "120 MB"]);
+  figures.logMbPerS = LOG_BYTES / 1e3 / ms;
+  figures.peakMb = memoryMb(daemon.pid, "VmHWM");
   await daemon.end();
 } finally {
   await large.remove();
 }
 
-process.stdout.write(
-  `| what | measured | bar |\n| --- | --- | --- |\n${rows.map((row) => `| ${row.join(" | ")} |\n`).join("")}`,
-);
+console.log(JSON.stringify(figures));

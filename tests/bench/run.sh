@@ -1,6 +1,6 @@
 #!/bin/sh
 # Measures one cold `neurarch-gate slurm`, the policy server and the Python policy next to their named peers in the same
-# run and writes docs/performance.md.
+# run, and the bridge over a stand-in sky, and writes docs/performance.md.
 # Figures are ratios: machines are shared, absolute times only say what this one did.
 # With BENCH_RUNS=3 it only checks that everything runs.
 set -eu
@@ -66,6 +66,11 @@ node_modules/.bin/bun "$ROOT/tests/bench/serve.ts" \
 # The Python policy, as it is applied in the process of `sky` or of its API server.
 "$sky" "$ROOT/tests/bench/shim.py" "$work/neurarch-gate" "$RUNS" >"$work/shim.json"
 
+# The bridge: a round trip, a long log, memory; and the copying of a large workspace.
+few=$((RUNS < 20 ? 3 : 15))
+node_modules/.bin/bun "$ROOT/tests/bench/bridge.ts" "$few" >"$work/bridge.json"
+node_modules/.bin/bun "$ROOT/tests/bench/staging.ts" "$((few / 3))" >"$work/staging.json"
+
 python3 - "$work" "$RUNS" <<'PY' >"$work/performance.md"
 import json, platform, os, sys
 work, runs = sys.argv[1], sys.argv[2]
@@ -98,6 +103,7 @@ for name, figure in (
     print(f"| {name} | {figure['bestMs']:.1f} ms | {figure['medianMs']:.1f} ms | {figure['peakMib']:.1f} MiB |")
 PY
 python3 "$ROOT/tests/bench/sky_rows.py" "$work" >>"$work/performance.md"
+python3 "$ROOT/tests/bench/bridge_rows.py" "$work" >>"$work/performance.md"
 cat "$work/performance.md"
 # A short run (a check that the bench works) does not overwrite the page.
 [ "$RUNS" -lt 20 ] || cp "$work/performance.md" docs/performance.md

@@ -23,6 +23,7 @@ const QUICK: Partial<Limits> = {
   cancelMs: 3000,
   closeMs: 4000,
   launchMs: 8000,
+  pendingPollMs: 100,
 };
 
 export interface Ran {
@@ -76,7 +77,8 @@ export interface BenchOptions {
   readonly profile?: string;
 }
 
-export const RESULT_PATH = "/tmp/vibesys-framework-benchmark-kit.json";
+/** One's own: two test runs on one machine would take each other's. */
+export const RESULT_PATH = `/tmp/vibesys-framework-benchmark-kit-${process.pid}.json`;
 
 export function bench(options: BenchOptions = {}): Bench {
   const sky = standin(options.scenario ?? {});
@@ -187,6 +189,7 @@ benchmark_output_flag = "--output-json"\nerror_frames = "campaign"\n${options.mo
       for (const daemon of daemons) await daemon.kill("SIGKILL");
       sky.remove();
       rmSync(root, { recursive: true, force: true });
+      rmSync(RESULT_PATH, { force: true });
     },
   };
 }

@@ -35,6 +35,7 @@ benchmark = ["python", "/workspace/bench.py"]
 benchmark_output_flag = "--output-json"
 hide = ["private", "./a/../b"]
 timeout = 60
+launch_timeout = 7200
 [environment]
 allow = ["HF_TOKEN"]
 set = { A = "s3cr3t" }
@@ -110,6 +111,7 @@ describe("a campaign", () => {
       setup: "true",
       errorFrames: "mainline",
       timeoutS: 60,
+      launchTimeoutS: 7200,
       environment: { allow: ["HF_TOKEN"], set: { A: "s3cr3t" } },
       job: { model: "a/b", batch: "8", "padding-mask": "on" },
       resources: {

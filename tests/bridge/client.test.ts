@@ -203,6 +203,27 @@ describe("bridge run", () => {
       gone(b);
     }));
 
+  test("killed itself: the command and its children are ended, the allocation and the sockets are gone", () =>
+    on({}, async (b) => {
+      const marker = join(b.root, "alive");
+      const child = Bun.spawn(
+        [process.execPath, main, "bridge", "run", "--campaign", join(b.root, "campaign.toml"), "--"].concat(
+          "sh",
+          "-c",
+          `echo up; while :; do touch ${marker}; sleep 0.1; done`,
+        ),
+        { stdout: "pipe", stderr: "ignore", stdin: "ignore" },
+      );
+      for await (const chunk of child.stdout) if (new TextDecoder().decode(chunk).includes("up")) break;
+      child.kill("SIGKILL");
+      await until(() => b.sky.running().length === 0 && !existsSync(b.socket));
+      await Bun.sleep(200);
+      const last = statSync(marker).mtimeMs;
+      await Bun.sleep(500);
+      expect(statSync(marker).mtimeMs).toBe(last);
+      expect(readdirSync(join(b.state, "operator"))).toEqual([]);
+    }));
+
   test("a start that fails runs no command and leaves nothing", () =>
     on({ scenario: { rules: [{ on: "launch", exit: 1 }] } }, async (b) => {
       const { exit } = await under(b, "touch", join(b.root, "ran"));

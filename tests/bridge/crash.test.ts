@@ -2,9 +2,10 @@
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { type Bench, bench, RESULT_PATH } from "./bridge-kit.ts";
+import { type Bench, bench, newId, RESULT_PATH, rawClient, request } from "./bridge-kit.ts";
 
 const LINES = 40;
+const SEEN_ID = newId();
 const WANTED = Array.from({ length: LINES }, (_, line) => `line ${line} of the run\n`).join("");
 
 function prepared(): Bench {
@@ -78,6 +79,27 @@ test("killed when ACKNOWLEDGED is durable, before the client is told so", async 
     await b.remove();
   }
 });
+
+test("killed in the moment in which a line is seen: no line twice, none lost", async () => {
+  const b = bench({ accuracy: "sh check.sh", scenario: { style: "decorated" } });
+  try {
+    b.write("check.sh", "i=0; while [ $i -lt 8 ]; do echo $i; i=$((i+1)); sleep 0.5; done");
+    let out = "";
+    for (;;) {
+      const daemon = await b.start();
+      const client = await rawClient(b.socket);
+      client.send(request(SEEN_ID));
+      await client.until((it) => it.output() !== "" || it.frame("result") !== undefined);
+      daemon.kill("SIGKILL");
+      await client.until(() => false);
+      out += client.output();
+      if (client.frame("result") !== undefined) break;
+    }
+    expect(out).toBe("0\n1\n2\n3\n4\n5\n6\n7\n");
+  } finally {
+    await b.remove();
+  }
+}, 120_000);
 
 /** How many random moments: more by hand (`CRASH_MOMENTS=50`). */
 const MOMENTS = Number(process.env.CRASH_MOMENTS ?? 6);

@@ -231,13 +231,28 @@ describe("as a service", () => {
     ]);
     const line = /^ExecStart=(.*)$/m.exec(out!)![1]!;
     expect(line).toEndWith(` bridge --campaign=${file} "--hide=a b" --hide=c --keep`);
-    expect(out).toContain("KillMode=mixed");
+    // A call of sky's outlives a killed daemon, and so does the API server it may have started.
+    expect(out).toContain("KillMode=process");
   });
   test("what systemd would expand is doubled", () => {
-    const unit = bridgeUnit("/bin/gate", ["--setup=echo $HOME 50%"], { runId: "50%", path: "/a b:$x" });
+    const unit = bridgeUnit("/bin/gate", ["--setup=echo $HOME 50%"], {
+      runId: "50%",
+      path: "/a b:$x",
+      allow: ["HF_TOKEN"],
+    });
+    expect(unit).toContain("systemctl --user import-environment HF_TOKEN\n");
     expect(unit).toContain('ExecStart=/bin/gate bridge "--setup=echo $$HOME 50%%"');
     expect(unit).toContain("run 50%%\n");
     expect(unit).toContain('Environment="PATH=/a b:$x"');
+  });
+  test.skipIf(Bun.which("systemd-analyze") === null)("systemd finds nothing to say about it", () => {
+    const folder = mkdtempSync(join(tmpdir(), "unit-"));
+    const words = ["--campaign=/a b/100%.toml", `--accuracy=sh -c "a; b" 'c' \\x`, "--setup=a\nb $HOME"];
+    const unit = bridgeUnit("/bin/true", words, { runId: "r 50%", path: "/a b", allow: ["A"] });
+    writeFileSync(join(folder, "bridge.service"), unit);
+    const { exitCode, stderr } = Bun.spawnSync(["systemd-analyze", "verify", join(folder, "bridge.service")]);
+    rmSync(folder, { recursive: true });
+    expect([exitCode, stderr.toString()]).toEqual([0, ""]);
   });
 });
 

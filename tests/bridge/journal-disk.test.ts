@@ -189,7 +189,9 @@ describe("a spool", () => {
     expect(spool.read(1_000_000, 10)).toHaveLength(0);
     await journal.commit();
     spool.markDelivered(500);
-    expect(() => spool.markDelivered(499)).toThrow("cannot go back");
+    spool.markDelivered(600);
+    // A socket that took nothing after all.
+    spool.markDelivered(500);
     expect(() => spool.markDelivered(1_000_001)).toThrow("more than");
     spool.append(line);
     spool.close();

@@ -39,8 +39,8 @@ export function prepared(n = 1): JournalRecord {
     createdMs: 1_000 + n,
   });
 }
-export const atSubmitting = (n = 1) => done(submitting(prepared(n), ALLOCATION, RESOURCES));
-export const atSubmitted = (n = 1) => done(submitted(atSubmitting(n), 4, ALLOCATION.clusterName, 2_000));
+export const atSubmitting = (n = 1) => done(submitting(prepared(n), ALLOCATION, RESOURCES, 2_000));
+export const atSubmitted = (n = 1) => done(submitted(atSubmitting(n), 4, ALLOCATION.clusterName));
 export const atRunning = (n = 1) => done(running(atSubmitted(n), 3_000));
 
 export function result(over: Partial<EvaluationResult> = {}): EvaluationResult {

@@ -3,16 +3,18 @@ import { readRecord } from "../../src/bridge/journal/record.ts";
 import { superfluous } from "../../src/bridge/journal/retention.ts";
 import {
   acknowledge,
+  askedAgain,
+  began,
   cancelRequested,
   complete,
   nextJobName,
-  progressed,
-  resume,
+  outputRestarted,
   retry,
   running,
   type Step,
   submitted,
   submitting,
+  takenBack,
 } from "../../src/bridge/journal/transitions.ts";
 import type { JournalRecord } from "../../src/bridge/types.ts";
 import {
@@ -54,7 +56,8 @@ describe("a record's way", () => {
   });
 
   test("a retry takes the next job name and begins anew, the count kept", () => {
-    const streamed = done(progressed(atRunning(), 20, 10));
+    const streamed = done(outputRestarted(atRunning()));
+    expect([streamed.outputRestarts, streamed.phase]).toEqual([1, "RUNNING"]);
     const again = done(retry(streamed, NODE_FAILED, "def"));
     expect(again).toMatchObject({
       phase: "PREPARED",
@@ -64,24 +67,66 @@ describe("a record's way", () => {
       remoteJobId: null,
       allocation: null,
       resources: null,
-      spooledBytes: 0,
-      deliveredBytes: 0,
+      submittedMs: null,
+      startedMs: null,
+      outputRestarts: 0,
       failures: [{ attempt: 1, ...NODE_FAILED }],
     });
-    expect(done(submitting(again, ALLOCATION, RESOURCES)).attempt).toBe(2);
+    expect(done(submitting(again, ALLOCATION, RESOURCES, 9)).attempt).toBe(2);
+    expect(again.attemptsBefore).toBeUndefined();
+    expect(done(retry(streamed, NODE_FAILED, "def", true)).attemptsBefore).toBe(1);
     expect(nextJobName("vibesys-inv-x-a9")).toBe("vibesys-inv-x-a10");
   });
 
   test("what is said twice changes nothing", () => {
     const at = atSubmitted();
-    expect(done(submitted(at, 4, ALLOCATION.clusterName, 9_999))).toBe(at);
+    expect(done(submitted(at, 4, ALLOCATION.clusterName))).toBe(at);
     const work = atRunning();
     expect(done(running(work, 9_999))).toBe(work);
-    expect(done(submitted(work, 4, ALLOCATION.clusterName, 9_999))).toBe(work);
+    expect(done(submitted(work, 4, ALLOCATION.clusterName))).toBe(work);
     const over = done(acknowledge(completed()));
     expect(done(acknowledge(over))).toBe(over);
-    expect(done(resume(work, "1".repeat(64), "2".repeat(64)))).toBe(work);
   });
+
+  test("the moment of submission is the one before sky is asked, and its answer leaves it", () => {
+    expect([atSubmitting().submittedMs, atSubmitted().submittedMs]).toEqual([2_000, 2_000]);
+  });
+
+  test("a submission that never was does not count, and keeps the name under which it may show up yet", () => {
+    const back = done(takenBack(atSubmitting()));
+    expect(back).toMatchObject({
+      phase: "PREPARED",
+      attempt: 0,
+      jobName: "vibesys-inv-1-a1",
+      nonce: prepared().nonce,
+      mayExist: true,
+      submittedMs: null,
+      allocation: null,
+      resources: null,
+    });
+    const again = done(submitting(back, ALLOCATION, RESOURCES, 5_000));
+    expect([again.attempt, again.submittedMs]).toEqual([1, 5_000]);
+    expect(done(submitted(again, 9, ALLOCATION.clusterName)).mayExist).toBe(false);
+    expect(readRecord(JSON.parse(JSON.stringify(back)), hex)).toEqual({ ok: true, value: back });
+  });
+
+  test("a client that asks again takes the workspace as it is, and a cancellation only while its call is under way", () => {
+    const now = { requestSha256: "3".repeat(64), snapshotSha256: "4".repeat(64), snapshotKey: "k" };
+    const wanted = done(cancelRequested(prepared(), true));
+    expect(done(askedAgain(wanted, now, true))).toMatchObject({
+      ...now,
+      cancelRequested: false,
+      timedOut: false,
+    });
+    expect(done(askedAgain(wanted, now, false))).toMatchObject({
+      ...now,
+      cancelRequested: true,
+      timedOut: true,
+    });
+  });
+
+  test("a job that began later than was thought", () =>
+    expect(done(began(atRunning(), 7_000)).startedMs).toBe(7_000));
 
   test("what never ran can end too", () => {
     const never = result({ class: "CANCELLED", status: "CANCELLED", exitCode: null });
@@ -94,55 +139,39 @@ describe("a record's way", () => {
     ["retry of COMPLETED", () => retry(completed(), NODE_FAILED, "x"), "is COMPLETED and cannot be retried"],
     [
       "retry under the same name",
-      () => retry(atRunning(), NODE_FAILED, "x", "vibesys-inv-1-a1"),
+      () => retry(atRunning(), NODE_FAILED, "x", false, "vibesys-inv-1-a1"),
       "another job name",
     ],
     ["acknowledge before the end", () => acknowledge(atRunning()), "is RUNNING and cannot be acknowledged"],
     [
       "submit twice",
-      () => submitting(atSubmitting(), ALLOCATION, RESOURCES),
+      () => submitting(atSubmitting(), ALLOCATION, RESOURCES, 1),
       "is SUBMITTING and cannot submit",
     ],
     [
       "submitted without submitting",
-      () => submitted(prepared(), 4, "vibesys-run-1", 1),
+      () => submitted(prepared(), 4, "vibesys-run-1"),
       "is PREPARED and cannot",
     ],
-    ["submitted elsewhere", () => submitted(atSubmitting(), 4, "other", 1), "meant for vibesys-run-1"],
+    ["submitted elsewhere", () => submitted(atSubmitting(), 4, "other"), "meant for vibesys-run-1"],
     [
       "submitted with another id",
-      () => submitted(atSubmitted(), 5, "vibesys-run-1", 1),
+      () => submitted(atSubmitted(), 5, "vibesys-run-1"),
       "is SUBMITTED and cannot",
     ],
     ["running before it is submitted", () => running(atSubmitting(), 1), "is SUBMITTING and cannot run"],
     ["completed twice", () => complete(completed(), result()), "is COMPLETED and cannot complete"],
     ["success that never ran", () => complete(prepared(), result()), "COMPLETED has no resources"],
     ["cancel after the end", () => cancelRequested(completed()), "is COMPLETED and cannot be cancelled"],
+    ["taken back once it is known", () => takenBack(atSubmitted()), "is SUBMITTED and cannot be taken back"],
+    ["taken back while it is asked for", () => takenBack(prepared()), "is PREPARED and cannot be taken back"],
     [
-      "spool goes back",
-      () => progressed(done(progressed(atRunning(), 5, 0)), 4, 0),
-      "spooledBytes cannot go back",
+      "another candidate for a job that may exist",
+      () => askedAgain(atSubmitting(), { requestSha256: "", snapshotSha256: "" }, true),
+      "is SUBMITTING and cannot take another candidate",
     ],
-    [
-      "delivery goes back",
-      () => progressed(done(progressed(atRunning(), 5, 3)), 6, 2),
-      "deliveredBytes cannot go back",
-    ],
-    [
-      "more delivered than spooled",
-      () => progressed(atRunning(), 5, 6),
-      "deliveredBytes is beyond spooledBytes",
-    ],
-    [
-      "another request",
-      () => resume(atRunning(), "3".repeat(64), "2".repeat(64)),
-      "reused for another request",
-    ],
-    [
-      "another snapshot",
-      () => resume(atRunning(), "1".repeat(64), "3".repeat(64)),
-      "reused for another request",
-    ],
+    ["begun before it runs", () => began(atSubmitted(), 1), "is SUBMITTED and cannot begin later"],
+    ["output anew after the end", () => outputRestarted(completed()), "cannot have its output read anew"],
   ];
   for (const [name, step, said] of refused)
     test(`refused: ${name}`, () => {

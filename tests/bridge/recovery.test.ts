@@ -281,6 +281,23 @@ for (const style of ["plain", "decorated"] as const) {
         },
       ));
 
+    test("a job that shows up after it was taken to be nowhere is found by the next call, nothing runs twice", () =>
+      on(
+        {
+          ...CHECK,
+          scenario: { style, visibleAfter: 2, rules: [{ on: "exec", nth: 1, mute: true, exitAfter: 1 }] },
+        },
+        async (b) => {
+          script(b, "echo checked");
+          await b.start();
+          const first = await b.evaluate(["accuracy"]);
+          expect([first.exit, first.out]).toEqual([2, ""]);
+          const next = await b.evaluate(["accuracy"]);
+          expect([next.exit, next.out]).toEqual([0, "checked\n"]);
+          expect([jobsRun(b), counted(b)]).toEqual([1, 1]);
+        },
+      ));
+
     test("a job that shows up in the queue late is not submitted again", () =>
       on(
         {
@@ -398,6 +415,110 @@ test("INIT is waited for, a stopped cluster is taken down and launched anew", ()
     ]);
   }));
 
+describe("an allocation that waits in the cluster's queue", () => {
+  test("for longer than a launch may go unseen: it is waited for, and its clients are told", () =>
+    on({ scenario: { pendingS: 1.5 } }, async (b) => {
+      const daemon = await b.start({ waitFor: "listening on", limits: { launchMs: 400 } });
+      const { exit, out, err } = await b.evaluate(["accuracy"]);
+      expect([exit, out]).toEqual([0, "checked\n"]);
+      expect(err).toContain("the cluster's own queue decides how long it takes");
+      expect(b.sky.commands().filter((name) => name === "launch").length).toBe(1);
+      expect(daemon.log()).toContain("serving run");
+    }));
+
+  test("an interrupt ends an evaluation that waits, not the launch; the next one joins in", () =>
+    on({}, async (b) => {
+      await b.start();
+      b.sky.scenario({ pendingS: 3 });
+      b.sky.change(ends("time-limit", true));
+      const first = b.evaluating(["accuracy"]);
+      await until(() => b.sky.slurm().some(({ state }) => state === "PENDING"));
+      first.kill("SIGINT");
+      const ran = await first.ran;
+      expect([ran.exit, ran.out]).toEqual([130, ""]);
+      expect(ran.err).toContain("Cancelled before it was started.");
+      const next = await b.evaluate(["accuracy"]);
+      expect([next.exit, next.out]).toEqual([0, "checked\n"]);
+      expect(next.err).toContain("The allocation is still being made.");
+      expect(b.sky.slurm().map(({ state }) => state)).toEqual(["TIMEOUT", "RUNNING"]);
+    }));
+
+  test("a client that leaves while it waits begins nothing, and the next call measures the workspace as it is", () =>
+    on({ accuracy: "cat candidate.py" }, async (b) => {
+      await b.start();
+      b.sky.scenario({ pendingS: 2 });
+      b.sky.change(ends("time-limit", true));
+      const first = b.evaluating(["accuracy"]);
+      await until(() => b.sky.slurm().some(({ state }) => state === "PENDING"));
+      first.kill("SIGKILL");
+      await first.ran;
+      b.write("candidate.py", "edited\n");
+      const next = await b.evaluate(["accuracy"]);
+      expect([next.exit, next.out]).toEqual([0, "edited\n"]);
+      expect(jobsRun(b)).toBe(1);
+    }));
+
+  test("longer than `launch_timeout`: a clear error, and nothing is left in the queue", () =>
+    on({ more: "launch_timeout = 1\n" }, async (b) => {
+      await b.start();
+      b.sky.scenario({ pendingS: 1000 });
+      b.sky.change(ends("time-limit", true));
+      const { exit, err } = await b.evaluate(["accuracy"]);
+      expect(exit).toBe(2);
+      expect(err).toContain("was not ready within 1 s (`launch_timeout`); it is given up");
+      expect(b.sky.running()).toEqual([]);
+      b.sky.scenario({});
+      expect((await b.evaluate(["accuracy"])).exit).toBe(0);
+    }));
+
+  test("a launch of which nothing is seen is given up", () =>
+    on({ scenario: { rules: [{ on: "launch", hang: true }] } }, async (b) => {
+      const daemon = await b.start({ limits: { launchMs: 700 } });
+      expect(await daemon.ended).not.toBe(0);
+      expect(daemon.log()).toContain("nothing is seen of it in the cluster's queue");
+      expect(b.sky.running()).toEqual([]);
+    }));
+
+  test("a lost connection does not cost it its place", () =>
+    on({ scenario: { pendingS: 3 } }, async (b) => {
+      await b.start({ waitFor: "queue decides", limits: { launchMs: 1500 } });
+      b.sky.change({ do: "flag", flag: "sshd-down", on: true });
+      await Bun.sleep(1000);
+      b.sky.change({ do: "flag", flag: "sshd-down", on: false });
+      expect((await b.evaluate(["accuracy"])).exit).toBe(0);
+      expect(b.sky.slurm().length).toBe(1);
+    }));
+
+  test("a daemon that is ended meanwhile leaves nothing in the queue", () =>
+    on({ scenario: { pendingS: 1000 } }, async (b) => {
+      const daemon = await b.start({ waitFor: "queue decides", limits: { closeMs: 400 } });
+      expect(b.sky.running()).toEqual([1]);
+      expect(await daemon.kill()).toBe(0);
+      expect(b.sky.running()).toEqual([]);
+      expect(existsSync(b.socket)).toBe(false);
+    }));
+
+  test("a daemon that is killed meanwhile: the next one waits for the same allocation", () =>
+    on({ scenario: { pendingS: 3 } }, async (b) => {
+      const first = await b.start({ waitFor: "queue decides" });
+      await first.kill("SIGKILL");
+      await b.start();
+      expect((await b.evaluate(["accuracy"])).exit).toBe(0);
+      expect(b.sky.slurm().length).toBe(1);
+    }));
+});
+
+test("an allocation that ended a moment ago costs no attempt", () =>
+  on({ more: "retries = 0\n" }, async (b) => {
+    await b.start();
+    expect((await b.evaluate(["accuracy"])).exit).toBe(0);
+    // SkyPilot has not looked since.
+    b.sky.change(ends("time-limit"));
+    const { exit, out, err } = await b.evaluate(["accuracy"]);
+    expect([exit, out]).toEqual([0, "checked\n"]);
+    expect(err).toContain("The allocation had ended before the job was in it");
+  }));
+
 test("a launch that fails ends the start and is taken down", () =>
   on(
     { scenario: { rules: [{ on: "launch", exit: 1, stderr: "ResourcesUnavailableError: none\n" }] } },
@@ -414,8 +535,20 @@ test("a daemon that is ended while it launches leaves no allocation", () =>
     const daemon = await b.start({ waitFor: "launching" });
     expect(await daemon.kill()).toBe(0);
     expect(b.sky.running()).toEqual([]);
-    expect(b.sky.commands().slice(-1)).toEqual(["down"]);
+    // What was being made may come behind its release, so it is looked for once more.
+    expect(b.sky.commands().slice(-2)).toEqual(["down", "status"]);
     expect(existsSync(b.socket)).toBe(false);
+  }));
+
+test("a daemon that is ended while it submits: the job comes behind nothing, and no allocation is left", () =>
+  on({ ...CHECK, scenario: { rules: [{ on: "exec", delayS: 1.5 }] } }, async (b) => {
+    script(b, "echo one; sleep 30");
+    const daemon = await b.start({ limits: { closeMs: 300 } });
+    const running = b.evaluating(["accuracy"]);
+    await until(() => b.sky.commands().includes("exec"));
+    expect(await daemon.kill()).toBe(0);
+    await running.ran;
+    expect(b.sky.running()).toEqual([]);
   }));
 
 test("an existing cluster that does not fit is refused before anything is run on it", () =>

@@ -108,12 +108,14 @@ async function logs(
   return { ...end, out: Buffer.concat(pieces).toString(), err };
 }
 
+const NEVER = new AbortController().signal;
+
 describe("calls", () => {
   test("argument vectors, and the task as JSON in a private file that is gone afterwards", async () => {
     const { world, sky, state, workdir } = made(up);
     await sky.cluster(NAME);
     await sky.queue(NAME);
-    await sky.launch(NAME, RESOURCES, 60);
+    await sky.launch(NAME, RESOURCES, NEVER);
     expect(await exec(sky, workdir, "true")).toEqual({ ok: true, value: 2 });
     await logs(sky, 2);
     await sky.cancel(NAME, 2);
@@ -248,7 +250,7 @@ describe("what goes wrong", () => {
         ? sky.cancel(NAME, 1)
         : verb === "down"
           ? sky.down(NAME)
-          : sky.launch(NAME, RESOURCES, 0.4));
+          : sky.launch(NAME, RESOURCES, AbortSignal.timeout(400)));
       expect(done).toMatchObject({ ok: false, error: { kind: "timeout" } });
       expect(world.commands().filter((command) => command === verb).length).toBeLessThanOrEqual(1);
       await allGone(world);
@@ -365,8 +367,13 @@ await ${code};
 
   test("its launch is waited for and not made twice", async () => {
     const { world, sky, state } = made({ rules: [{ on: "launch", delayS: 0.6 }] });
-    await killedIn(world, state, `sky.launch(${JSON.stringify(NAME)}, resources, 60)`, "launch");
-    expect(await sky.launch(NAME, RESOURCES, 60)).toEqual({ ok: true, value: null });
+    await killedIn(
+      world,
+      state,
+      `sky.launch(${JSON.stringify(NAME)}, resources, new AbortController().signal)`,
+      "launch",
+    );
+    expect(await sky.launch(NAME, RESOURCES, NEVER)).toEqual({ ok: true, value: null });
     expect(world.commands()).toEqual(["launch"]);
     expect(world.running()).toEqual([1]);
   });
@@ -396,6 +403,7 @@ describe("the allocation", () => {
       sky,
       limits: { ...LIMITS, queuePollMs: 20, reconnectMs: 20, secondLookMs: 20, launchMs: 3000 },
       nowMs: () => Date.now(),
+      awakeMs: () => performance.now(),
       sleep: (ms) => Bun.sleep(ms),
       log: () => undefined,
       ...(more.isBusy === undefined ? {} : { isBusy: () => more.isBusy === true }),

@@ -333,3 +333,35 @@ const GLOBS: [string, string, boolean][] = [
 for (const [glob, path, matches] of GLOBS)
   test(`${glob} ${matches ? "names" : "does not name"} ${path}`, () =>
     expect(globMatcher(glob)(path)).toBe(matches));
+
+test.skipIf(process.getuid?.() !== 0)(
+  "what cannot be read is named, and the state folder is not blamed",
+  async () => {
+    put("sub/a.py");
+    put("b.py");
+    const staging = await open();
+    execFileSync("chown", ["-R", "65534:65534", root]);
+    const asNobody = async (change: () => void) => {
+      change();
+      process.seteuid!(65534);
+      try {
+        const outcome = await staging.snapshot(id(1));
+        return outcome.ok ? "staged" : `${outcome.error.error}: ${outcome.error.message}`;
+      } finally {
+        process.seteuid!(0);
+      }
+    };
+    const may = (mode: number, path: string) => () => chmodSync(join(workspace, path), mode);
+    expect(await asNobody(may(0, "b.py"))).toBe(
+      "ValueError: workspace has something that cannot be read (the daemon's user may not): b.py; make it readable, or leave it out with --hide",
+    );
+    may(0o644, "b.py")();
+    expect(await asNobody(may(0, "sub"))).toContain("may not): sub; make it readable");
+    may(0o755, "sub")();
+    expect(await asNobody(may(0, ""))).toBe(
+      `ValueError: the workspace ${workspace} cannot be read: the daemon's user may not`,
+    );
+    may(0o755, "")();
+    expect(await asNobody(() => {})).toBe("staged");
+  },
+);

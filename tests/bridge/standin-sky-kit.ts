@@ -81,7 +81,7 @@ export function standin(scenario: Scenario = {}): Standin {
     running: () =>
       new World(world)
         .slurmStates()
-        .filter((row) => row.state === "RUNNING")
+        .filter((row) => row.state === "RUNNING" || row.state === "PENDING")
         .map((row) => row.job),
     slurm: () => new World(world).slurmStates(),
     remove: () => {

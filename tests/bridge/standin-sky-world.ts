@@ -80,6 +80,8 @@ export interface Scenario {
   readonly allocationS?: number;
   readonly allocationCause?: Cause;
   readonly launchStatus?: "UP" | "INIT";
+  /** A launch waits so long in the cluster's queue; its cluster is INIT and its allocation PENDING meanwhile. */
+  readonly pendingS?: number;
   /** Status calls until INIT becomes UP (2). */
   readonly initPolls?: number;
   /** Queue calls in which a new job does not show yet. */
@@ -108,6 +110,8 @@ export interface Cluster {
   /** Why the allocation ended; null while it lives. */
   ended: Cause | null;
   polls: number;
+  /** When the cluster's queue lets it run, seconds since the epoch; absent = it did not wait. */
+  pendingUntil?: number;
 }
 
 export interface Job {
@@ -189,6 +193,16 @@ export class World {
     this.slurm(slurmJob, "RUNNING", name);
     this.save(cluster);
     return cluster;
+  }
+
+  /** Its allocation, where its turn has come. */
+  admit(cluster: Cluster): Cluster {
+    if (cluster.pendingUntil === undefined || Date.now() / 1000 < cluster.pendingUntil) return cluster;
+    const { pendingUntil: _, ...rest } = cluster;
+    const up: Cluster = { ...rest, status: "UP", launchedAt: Date.now() / 1000 };
+    this.slurm(cluster.slurmJob, "RUNNING", cluster.name);
+    this.save(up);
+    return up;
   }
 
   slurm(job: number, state: string, cluster: string): void {

@@ -88,7 +88,8 @@ function doStatus(world: World, argv: readonly string[]): void {
       continue;
     } else if (refresh) {
       updatedAt = Math.floor(Date.now() / 1000);
-      if (cluster.status === "INIT") {
+      if (cluster.pendingUntil !== undefined) Object.assign(cluster, world.admit(cluster));
+      else if (cluster.status === "INIT") {
         cluster.polls++;
         if (cluster.polls > (world.scenario.initPolls ?? 2)) cluster.status = "UP";
         world.save(cluster);
@@ -217,11 +218,27 @@ function doLaunch(world: World, argv: readonly string[]): void {
       task.num_nodes ?? 1,
       world.scenario.launchStatus ?? "UP",
     );
+    const { pendingS } = world.scenario;
+    if (pendingS !== undefined) cluster = waitForTurn(world, cluster, pendingS);
   }
   out("\x1b[0m⚙︎ Launching on Slurm lab\x1b[0m (gpu).\n\x1b[2m└── \x1b[0m\x1b[2mInstance is up.\x1b[0m\n");
   out(`\x1b[0m\x1b[32m✓ Cluster launched: ${name}.\x1b[0m\x1b[0m\n`);
   submit(world, cluster, task);
   out(`\n\n📋 Useful Commands\n├── To stream job logs:\t\tsky logs ${name} 1\n`);
+}
+
+/** As long as its launch is pending, a cluster is INIT; whoever takes it down ends the launch. */
+function waitForTurn(world: World, made: Cluster, seconds: number): Cluster {
+  world.slurm(made.slurmJob, "PENDING", made.name);
+  world.save({ ...made, status: "INIT", pendingUntil: Date.now() / 1000 + seconds });
+  for (;;) {
+    Bun.sleepSync(20);
+    const now = world.cluster(made.name);
+    if (now === null || now.slurmJob !== made.slurmJob)
+      fail("sky.exceptions.ClusterDoesNotExist: the cluster was terminated while it was being launched.");
+    const admitted = world.admit(now);
+    if (admitted.status === "UP") return admitted;
+  }
 }
 
 function doExec(world: World, argv: readonly string[]): void {
@@ -344,6 +361,8 @@ function doCancel(world: World, argv: readonly string[]): void {
     );
   const blocked = unreachable(world);
   if (blocked !== null) fail(blocked);
+  if (cluster.status === "INIT")
+    fail(`sky.exceptions.ClusterNotUpError: Cluster '${name}' is not up (INIT).`);
   if (cluster.ended !== null)
     fail(`sky.exceptions.CommandError: failed with return code 1.\n${gone(cluster)}`);
   const all = argv.includes("-a") || argv.includes("--all");
@@ -375,7 +394,8 @@ function doDown(world: World, argv: readonly string[]): void {
       cluster.ended === null && world.jobs(name).some((job) => ACTIVE.includes(world.status(name, job.id)));
     world.forget(name);
     if (!busy) {
-      if (cluster.ended === null) world.slurm(cluster.slurmJob, "COMPLETED", name);
+      const state = cluster.pendingUntil === undefined ? "COMPLETED" : "CANCELLED";
+      if (cluster.ended === null) world.slurm(cluster.slurmJob, state, name);
       rmSync(world.folder(name), { recursive: true, force: true });
     }
     out(`\n\n\nTerminating cluster ${name}...done.\n`);

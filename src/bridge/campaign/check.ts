@@ -78,6 +78,7 @@ export function checkDocument(
     retries: campaign.retries,
     keep: campaign.keep,
     timeoutS: campaign.timeoutS,
+    launchTimeoutS: campaign.launchTimeoutS,
     // Names only: values are secrets.
     environment: { allow: environment.allow, set: Object.keys(environment.set) },
     job: campaign.job,

@@ -49,6 +49,7 @@ export interface CampaignDraft {
   readonly retries: number;
   readonly keep: boolean;
   readonly timeoutS: number | null;
+  readonly launchTimeoutS: number | null;
   readonly environment: { readonly allow: readonly string[]; readonly set: Readonly<Record<string, string>> };
   readonly job: Readonly<Record<string, string>> | null;
   readonly artifactDays?: number;
@@ -156,6 +157,7 @@ export function draftCampaign(flags: CampaignFlags, file: FileText | null, place
     retries,
     keep: switches.keep ?? fromFile.keep ?? false,
     timeoutS: fromFile.timeout ?? null,
+    launchTimeoutS: fromFile.launch_timeout ?? null,
     environment: environmentOf(fromFile, file),
     job: jobOf(fromFile),
     ...(fromFile.artifact_days === undefined ? {} : { artifactDays: fromFile.artifact_days }),

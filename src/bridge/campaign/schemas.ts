@@ -217,6 +217,12 @@ export const CAMPAIGN = v.strictObject({
       "Days that files kept below the profile's remote_artifact_root stay there (7).",
     ),
   ),
+  launch_timeout: v.optional(
+    described(
+      positiveNumber("Write seconds, for example 14400."),
+      "Seconds an allocation may wait in the cluster's queue before it is given up (as long as it takes).",
+    ),
+  ),
   environment: v.optional(
     described(
       v.strictObject({

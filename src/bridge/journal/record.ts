@@ -116,6 +116,7 @@ const RECORD: Record<keyof JournalRecord, Check> = {
   timedOut: orAbsent((value) => (typeof value === "boolean" ? null : "true or false")),
   outputRestarts: orAbsent(isWhole),
   pending: orAbsent((value) => shapeProblem(value, PENDING)),
+  mayExist: orAbsent((value) => (typeof value === "boolean" ? null : "true or false")),
 };
 
 /** A value as a record, or what is wrong with it: a missing, unknown or senseless field, or two that contradict. */

@@ -3,20 +3,25 @@ import type {
   Allocation,
   EvaluationResult,
   JournalRecord,
+  PendingResult,
   Phase,
   ResolvedResources,
   ResultClass,
 } from "../types.ts";
 import { contradiction } from "./record.ts";
 
-/** The next record, or why the step is not allowed from where the record is. */
+/**
+ * The next record, or why the step is not allowed from where the record is. Nothing else makes a record: what is kept
+ * has come about by these steps.
+ */
 export type Step = Result<JournalRecord, string>;
 
 /** What a new evaluation is made of. */
 export type Prepared = Pick<
   JournalRecord,
   "invocationId" | "kind" | "requestSha256" | "snapshotSha256" | "nonce" | "jobName" | "createdMs"
->;
+> &
+  Pick<Partial<JournalRecord>, "request" | "snapshotKey">;
 
 /** A new record, nothing submitted yet. */
 export function prepare(from: Prepared): JournalRecord {
@@ -38,29 +43,57 @@ export function prepare(from: Prepared): JournalRecord {
   };
 }
 
-/** A known record for a client that asks again: only for the same request on the same snapshot. */
-export function resume(record: JournalRecord, requestSha256: string, snapshotSha256: string): Step {
-  if (record.requestSha256 !== requestSha256 || record.snapshotSha256 !== snapshotSha256)
-    return fail(`invocation ${record.invocationId} was reused for another request`);
-  return ok(record);
+/**
+ * A known record for a client that asks again while nothing is submitted: it takes the workspace and the command as they
+ * are now. `anew` = no call is under way, so a cancellation was of one that is over.
+ */
+export function askedAgain(
+  record: JournalRecord,
+  now: Pick<JournalRecord, "requestSha256" | "snapshotSha256"> & Pick<Partial<JournalRecord>, "snapshotKey">,
+  anew: boolean,
+): Step {
+  return from(record, ["PREPARED"], "take another candidate", {
+    ...now,
+    ...(anew ? { cancelRequested: false, timedOut: false } : {}),
+  });
 }
 
-/** Written before `sky exec` is run: from here on a job of this name may exist. */
+/**
+ * Written before `sky exec` is run: from here on a job of the record's name may exist. `nowMs` is kept as the moment of
+ * submission, however late its answer comes: a cluster that was launched after it is not the one that was meant.
+ */
 export function submitting(
   record: JournalRecord,
   allocation: Allocation,
   resources: ResolvedResources,
+  nowMs: number,
 ): Step {
   return from(record, ["PREPARED"], "submit", {
     phase: "SUBMITTING",
     attempt: record.attempt + 1,
     allocation,
     resources,
+    submittedMs: nowMs,
+  });
+}
+
+/**
+ * Proof that there is no job of this attempt: it never was, so it does not count. Its name and nonce stay: should the
+ * job show up after all, it is found by them and not submitted twice (`mayExist`).
+ */
+export function takenBack(record: JournalRecord): Step {
+  return from(record, ["SUBMITTING"], "be taken back", {
+    phase: "PREPARED",
+    attempt: Math.max(0, record.attempt - 1),
+    allocation: null,
+    resources: null,
+    submittedMs: null,
+    mayExist: true,
   });
 }
 
 /** The job's id is known. Again with the same id and cluster it changes nothing. */
-export function submitted(record: JournalRecord, jobId: number, clusterName: string, nowMs: number): Step {
+export function submitted(record: JournalRecord, jobId: number, clusterName: string): Step {
   if (record.allocation !== null && record.allocation.clusterName !== clusterName)
     return fail(`submitted on cluster ${clusterName}, meant for ${record.allocation.clusterName}`);
   const known = record.phase === "SUBMITTED" || record.phase === "RUNNING";
@@ -68,7 +101,7 @@ export function submitted(record: JournalRecord, jobId: number, clusterName: str
   return from(record, ["SUBMITTING"], "be submitted", {
     phase: "SUBMITTED",
     remoteJobId: jobId,
-    submittedMs: nowMs,
+    mayExist: false,
   });
 }
 
@@ -78,22 +111,35 @@ export function running(record: JournalRecord, startedMs: number): Step {
   return from(record, ["SUBMITTED"], "run", { phase: "RUNNING", startedMs });
 }
 
-/** Output came in or went out. Neither offset goes back, and none is delivered that was not spooled. */
-export function progressed(record: JournalRecord, spooledBytes: number, deliveredBytes: number): Step {
-  if (spooledBytes < record.spooledBytes) return fail("spooledBytes cannot go back");
-  if (deliveredBytes < record.deliveredBytes) return fail("deliveredBytes cannot go back");
-  return checked({ ...record, spooledBytes, deliveredBytes });
+/** The queue tells that the job began later than it was thought to. */
+export function began(record: JournalRecord, startedMs: number): Step {
+  return from(record, ["RUNNING"], "begin later", { startedMs });
 }
 
-/** Somebody wants it ended; kept, so that a daemon that starts anew ends it as well. */
-export function cancelRequested(record: JournalRecord): Step {
-  return from(record, ["PREPARED", "SUBMITTING", "SUBMITTED", "RUNNING"], "be cancelled", {
-    cancelRequested: true,
+/** The cluster's log contradicts what was read of it: its output goes into another spool from its start. */
+export function outputRestarted(record: JournalRecord): Step {
+  return from(record, ["SUBMITTED", "RUNNING"], "have its output read anew", {
+    outputRestarts: (record.outputRestarts ?? 0) + 1,
+    spooledBytes: 0,
+    deliveredBytes: 0,
   });
 }
 
+/** Somebody wants it ended; kept, so that a daemon that starts anew ends it as well. */
+export function cancelRequested(record: JournalRecord, byTimeout = false): Step {
+  return from(record, ["PREPARED", "SUBMITTING", "SUBMITTED", "RUNNING"], "be cancelled", {
+    cancelRequested: true,
+    ...(byTimeout ? { timedOut: true } : {}),
+  });
+}
+
+/** The program has ended, and files of it are still on the cluster. */
+export function ended(record: JournalRecord, pending: PendingResult): Step {
+  return from(record, ["RUNNING"], "wait for its files", { pending });
+}
+
 /** It has ended, whatever the class. From PREPARED only what never ran can end. */
-export function complete(record: JournalRecord, result: EvaluationResult): Step {
+export function complete({ pending: _, ...record }: JournalRecord, result: EvaluationResult): Step {
   return from(record, ["PREPARED", "SUBMITTING", "SUBMITTED", "RUNNING"], "complete", {
     phase: "COMPLETED",
     result,
@@ -106,11 +152,15 @@ export function acknowledge(record: JournalRecord): Step {
   return from(record, ["COMPLETED"], "be acknowledged", { phase: "ACKNOWLEDGED" });
 }
 
-/** Infrastructure ended the attempt: back to PREPARED under the next job name, the count of attempts kept. */
+/**
+ * Infrastructure ended the attempt: back to PREPARED under the next job name, the count of attempts kept. `isLast` = the
+ * call has used up its attempts, and those of the next call are counted from here.
+ */
 export function retry(
   record: JournalRecord,
   failure: { readonly class: ResultClass; readonly seen: string },
   nonce: string,
+  isLast = false,
   jobName: string = nextJobName(record.jobName),
 ): Step {
   if (jobName === record.jobName) return fail(`a retry needs another job name than ${jobName}`);
@@ -125,6 +175,8 @@ export function retry(
     startedMs: null,
     spooledBytes: 0,
     deliveredBytes: 0,
+    outputRestarts: 0,
+    ...(isLast ? { attemptsBefore: record.attempt } : {}),
     failures: [...record.failures, { attempt: record.attempt, ...failure }],
   });
 }

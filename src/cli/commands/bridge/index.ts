@@ -29,7 +29,8 @@ export const command: Command = {
 async function run(input: ParsedWords): Promise<CommandOutput> {
   const loaded = campaignOf(input);
   if (input.switches["print-unit"] === true) {
-    const place = { runId: loaded.campaign.runId, path: environment().PATH };
+    const { runId, environment: given } = loaded.campaign;
+    const place = { runId, path: environment().PATH, allow: given.allow };
     return { out: bridgeUnit(executablePath(), unitWords(input), place), exit: 0 };
   }
   const log = openLog();

@@ -1,5 +1,6 @@
 import { releaseLeft } from "../../../daemon/left.ts";
 import { environment } from "../../../host/env.ts";
+import { GateError } from "../../../lib/errors.ts";
 import type { Command, CommandOutput, ParsedWords } from "../../command.ts";
 import { answerOf, noDaemon, OPERATED_FLAGS, operatedBy } from "./operated.ts";
 
@@ -17,5 +18,6 @@ async function run(input: ParsedWords): Promise<CommandOutput> {
   if (reply !== null) return { err: `${reply.text}\n`, exit: 0 };
   const released = await releaseLeft(operated.stateDir, environment());
   if (released === null) throw noDaemon(operated);
-  return { err: `${released}\n`, exit: 0 };
+  if (!released.ok) throw new GateError("unreachable", released.error);
+  return { err: `${released.value}\n`, exit: 0 };
 }

@@ -1,7 +1,7 @@
 import { sandboxVariables } from "../../../bridge/mounts.ts";
 import { Refused, runUnder } from "../../../daemon/command.ts";
 import { prepareSandbox } from "../../../daemon/sandbox-files.ts";
-import { environment, executablePath, workingDirectory } from "../../../host/env.ts";
+import { environment, executablePath, ownWords, workingDirectory } from "../../../host/env.ts";
 import { openLog } from "../../../host/log.ts";
 import { GateError } from "../../../lib/errors.ts";
 import type { Command, CommandOutput, ParsedWords } from "../../command.ts";
@@ -51,6 +51,7 @@ async function run({ words }: ParsedWords): Promise<CommandOutput> {
       },
       argv,
       sandboxVariables(campaign, executablePath()),
+      [...ownWords(), "bridge", "release", "--state", campaign.stateDir],
     );
     return { exit: foreignCode(code), ends: true };
   } catch (error) {
