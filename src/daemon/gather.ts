@@ -63,7 +63,7 @@ export async function gather(evaluation: Evaluation, pending: PendingResult): Pr
   const leaveAll = (reason: string) => {
     for (const { path } of open()) leave(path, reason);
   };
-  let sinceMs = context.nowMs();
+  let sinceMs = context.awakeMs();
   let waitMs = limits.reconnectMs;
   let empty = 0;
   /** Gives what came whole its name; a file whose digest is another begins anew, a few times. */
@@ -87,7 +87,7 @@ export async function gather(evaluation: Evaluation, pending: PendingResult): Pr
     for (const path of round.gone) leave(path, "it is no longer on the cluster");
     await settle();
     if (round.bytes > 0 || round.gone.length > 0) {
-      sinceMs = context.nowMs();
+      sinceMs = context.awakeMs();
       waitMs = limits.reconnectMs;
       empty = 0;
       continue;
@@ -97,7 +97,7 @@ export async function gather(evaluation: Evaluation, pending: PendingResult): Pr
     if (empty >= MOST_TRIES) leaveAll("the cluster handed nothing of it out");
     else if (failure !== null && !PASSING.includes(failure.kind) && ++empty >= MOST_TRIES)
       leaveAll(`it could not be fetched (${failure.message})`);
-    else if (failure !== null && context.nowMs() - sinceMs >= limits.reconnectPatienceMs) {
+    else if (failure !== null && context.awakeMs() - sinceMs >= limits.reconnectPatienceMs) {
       return {
         kind: "problem",
         problem: problem(

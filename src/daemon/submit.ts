@@ -62,6 +62,7 @@ export async function reconcile(evaluation: Evaluation): Promise<Outcome | null>
       ok: false,
       error: { kind: "refused", error: "RuntimeError", message: "the submission was never begun" },
     },
+    true,
   );
 }
 
@@ -70,6 +71,7 @@ async function answered(
   evaluation: Evaluation,
   allocation: Allocation,
   executed: Result<number | null, SkyProblem>,
+  isPast = false,
 ): Promise<Outcome | null> {
   const { context } = evaluation;
   if (executed.ok && executed.value !== null) return await accepted(evaluation, executed.value);
@@ -108,7 +110,8 @@ async function answered(
     };
   }
   await undone(evaluation);
-  return executed.ok ? null : { kind: "problem", problem: executed.error };
+  // What was in the way of an earlier call need not be in this one's: it submits anew and hears for itself.
+  return executed.ok || isPast ? null : { kind: "problem", problem: executed.error };
 }
 
 async function accepted(evaluation: Evaluation, remoteJobId: number): Promise<null> {
