@@ -74,6 +74,10 @@ bench: build ## Measure start-up against named peers, into docs/performance.md
 	sh tests/bench/run.sh
 	$(BUN) tests/slurm/latency.ts --into docs/slurm.md
 
+bench-smoke: build ## Check that the bench runs: a few rounds, into dist/bench-smoke.md
+	BENCH_RUNS=3 BENCH_OUT=dist/bench-smoke.md sh tests/bench/run.sh >/dev/null
+	$(BUN) tests/slurm/latency.ts 2 >/dev/null
+
 oracle: ## Measure published training steps again, on fake tensors; not part of the tests (1 GB of packages)
 	sh tests/oracle/run.sh
 
