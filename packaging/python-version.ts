@@ -3,8 +3,20 @@ import { join } from "node:path";
 import { pythonVersion } from "./release.ts";
 import { ROOT } from "./shell.ts";
 
-/** Writes package.json's version into the Python package: npm runs this when it sets a version. */
-const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { version: string };
-const path = join(ROOT, "python-shim/pyproject.toml");
-const text = readFileSync(path, "utf8");
-writeFileSync(path, text.replace(/^version = ".*"$/m, `version = "${pythonVersion(version)}"`));
+/** The files of the Python package that name its version. */
+export const VERSIONED = ["pyproject.toml", "neurarch_gate/__init__.py"];
+
+/** Writes a version into the Python package in `folder`. */
+export function setPythonVersion(folder: string, version: string): void {
+  for (const name of VERSIONED) {
+    const path = join(folder, name);
+    const line = /^(version|__version__) = (["']).*\2$/m;
+    writeFileSync(path, readFileSync(path, "utf8").replace(line, `$1 = $2${pythonVersion(version)}$2`));
+  }
+}
+
+// npm runs this file when it sets a version.
+if (import.meta.main) {
+  const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { version: string };
+  setPythonVersion(join(ROOT, "python-shim"), version);
+}
