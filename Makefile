@@ -77,6 +77,10 @@ bench: build ## Measure start-up against named peers, into docs/performance.md
 	sh tests/bench/run.sh
 	$(BUN) tests/slurm/latency.ts --into docs/slurm.md
 
+bench-smoke: build ## Check that the bench runs: a few rounds, into dist/bench-smoke.md
+	BENCH_RUNS=3 BENCH_OUT=dist/bench-smoke.md sh tests/bench/run.sh >/dev/null
+	$(BUN) tests/slurm/latency.ts 2 >/dev/null
+
 FUZZ_COUNT ?= 1000000
 FUZZ_SEED ?= 7
 fuzz: ## A million random inputs for every reader (hours; FUZZ_COUNT, FUZZ_SEED); the tests try 20,000 each

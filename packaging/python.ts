@@ -1,6 +1,7 @@
-import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { pythonVersion, type Release } from "./release.ts";
+import { setPythonVersion } from "./python-version.ts";
+import type { Release } from "./release.ts";
 import { ROOT, run } from "./shell.ts";
 
 /** What the wheel and the sdist are built with: other versions write other bytes. */
@@ -18,9 +19,7 @@ export function packPython(release: Release, folder: string): readonly string[] 
     filter: (path) => !/\/(?:__pycache__|build|dist|[^/]+\.egg-info)$/.test(path),
   });
   run(["cp", join(ROOT, "LICENSE"), source]);
-  const project = readFileSync(join(source, "pyproject.toml"), "utf8");
-  const versioned = project.replace(/^version = ".*"$/m, `version = "${pythonVersion(release.version)}"`);
-  writeFileSync(join(source, "pyproject.toml"), versioned);
+  setPythonVersion(source, release.version);
   run(["chmod", "-R", "u=rwX,go=rX", source]);
   const env = { SOURCE_DATE_EPOCH: String(release.epoch) };
   const build = [python, "-m", "build", "--no-isolation", "--outdir", out, source];

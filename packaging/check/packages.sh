@@ -13,7 +13,10 @@ next_packages() { node_modules/.bin/bun packaging/check/next.ts "$work/next" "$R
 deb_installs() {
   cp -a "$BULLSEYE" "$work/box" && cp "$DEB" "$work"/next/*.deb "$work/box/" || return 1
   in_root "$work/box" dpkg -i "/${DEB##*/}" && asks in_root "$work/box" /usr/bin/neurarch-gate &&
-    in_root "$work/box" dpkg --verify neurarch-gate
+    in_root "$work/box" dpkg --verify neurarch-gate || return 1
+  # A filter that it prints there names it there.
+  in_root "$work/box" /usr/bin/neurarch-gate print-lua | cmp - "$work/box/usr/share/neurarch-gate/cli_filter.lua" &&
+    echo "it runs, and prints the filter of the package"
 }
 deb_upgrades() {
   echo 'mode = "reject"' >"$work/box/$GATE_TOML"

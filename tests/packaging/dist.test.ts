@@ -84,6 +84,24 @@ describe("the files of a release", () => {
     ]);
     expect(judged).toMatch(/^Warning: Qwen\/Qwen3-0\.6B on H100:1\n {2}needs {5}19\.3 GB /);
   });
+  test("by hand, with the lines of docs/install.md: an old one is put aside, and comes back with those of going back", () => {
+    const page = textOf(join(ROOT, "docs/install.md"));
+    const bin = join(work, "bin");
+    mkdirSync(bin);
+    writeFileSync(join(bin, "neurarch-gate"), "#!/bin/sh\necho old\n", { mode: 0o755 });
+    const linesOf = (heading: string, keep: RegExp) => {
+      const block = new RegExp(`## ${heading}[\\s\\S]*?\`\`\`sh\\n([\\s\\S]*?)\`\`\``).exec(page)![1]!;
+      const lines = block.split("\n").filter((line) => keep.test(line));
+      return lines.join("\n").replaceAll("/usr/local/bin", bin).replaceAll("VERSION", version);
+    };
+    const does = (lines: string) => shell(["sh", "-euc", lines], { cwd: out, env: { HOME: work } });
+    const says = () => shell([join(bin, "neurarch-gate"), "--version"]);
+    does(linesOf("By hand", /./));
+    expect(says()).toContain(`neurarch-gate ${version} (`);
+    does(linesOf("Going back", /^mv /));
+    expect(says()).toBe("old\n");
+    expect(readdirSync(bin)).toEqual(["neurarch-gate"]);
+  });
   test("the musl one is linked to musl", () => {
     const elf = readElf(at(`neurarch-gate-${version}-linux-x64-musl`))!;
     expect([elf.interpreter, ...elf.needed].join(" ")).toMatch(

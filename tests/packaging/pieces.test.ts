@@ -1,16 +1,26 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  cpSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { glibcFloor, readElf } from "../../packaging/elf.ts";
 import { inspect } from "../../packaging/inspect.ts";
 import { readMachO } from "../../packaging/macho.ts";
 import { installedVersions, runtimeParts } from "../../packaging/parts.ts";
+import { setPythonVersion, VERSIONED } from "../../packaging/python-version.ts";
 import { packageVersion, pythonVersion } from "../../packaging/release.ts";
+import { run as shell } from "../../packaging/shell.ts";
 import { BUN_VERSION, TARGETS, targetsOf } from "../../packaging/targets.ts";
 import { BINARY, ROOT } from "../acceptance/run.ts";
 
-const textOf = (path: string) => readFileSync(join(ROOT, path), "utf8");
+const textOf = (path: string) => readFileSync(resolve(ROOT, path), "utf8");
 const version = (JSON.parse(textOf("package.json")) as { version: string }).version;
 let work: string;
 beforeAll(() => {
@@ -20,11 +30,19 @@ afterAll(() => rmSync(work, { recursive: true, force: true }));
 
 describe("versions", () => {
   test("the Python package and the lock file have that of package.json", () => {
-    expect(/^version = "(.*)"$/m.exec(textOf("python-shim/pyproject.toml"))![1]!).toBe(
-      pythonVersion(version),
-    );
+    for (const name of VERSIONED) {
+      const found = /^(?:version|__version__) = ["'](.*)["']$/m.exec(textOf(`python-shim/${name}`));
+      expect(found![1]!).toBe(pythonVersion(version));
+    }
     const lock = JSON.parse(textOf("package-lock.json"));
     expect([lock.version, lock.packages[""].version]).toEqual([version, version]);
+  });
+  test("npm's script writes it into every file of the Python package", () => {
+    const folder = join(work, "shim");
+    cpSync(join(ROOT, "python-shim"), folder, { recursive: true });
+    setPythonVersion(folder, "9.8.7-rc.6");
+    for (const name of VERSIONED)
+      expect(textOf(join(folder, name))).toMatch(/^(?:__)?version(?:__)? = ["']9\.8\.7rc6["']$/m);
   });
   test.each([
     ["1.2.3", "1.2.3", "1.2.3"],
@@ -66,6 +84,36 @@ describe("targets", () => {
     const parts = runtimeParts(installedVersions());
     expect(parts.find(({ name }) => name === "JavaScriptCore (WebKit)")!.version).toMatch(/^[0-9a-f]{40}$/);
     expect(() => runtimeParts({ ...installedVersions(), newlib: "1" })).toThrow("no licence of newlib");
+  });
+});
+
+describe("where it is installed", () => {
+  test("docs/install.md has the file of every target and package", () => {
+    const page = textOf("docs/install.md");
+    for (const { name, packages } of TARGETS) {
+      expect(page).toContain(
+        name.endsWith("arm64-musl") ? `\`-${name}\`` : `\`neurarch-gate-VERSION-${name}\``,
+      );
+      if (packages !== null) for (const kind of [packages.deb, packages.rpm]) expect(page).toContain(kind);
+    }
+  });
+  test.each([
+    [["/usr/local/bin/neurarch-gate", "/usr/bin/neurarch-gate"], "/usr/local/bin/neurarch-gate"],
+    [["/usr/bin/neurarch-gate"], "/usr/bin/neurarch-gate"],
+    [[], "/usr/local/bin/neurarch-gate"],
+  ])("with %j the Python policy asks %s", (there, asked) => {
+    const lines = [
+      "import os, sys, types",
+      "sky = types.ModuleType('sky')",
+      "sky.AdminPolicy, sky.exceptions = object, types.ModuleType('sky.exceptions')",
+      "sys.modules.update({'sky': sky, 'sky.exceptions': sky.exceptions})",
+      `there = ${JSON.stringify(there)}`,
+      "os.path.exists = lambda path: path in there",
+      "import neurarch_gate",
+      "print(neurarch_gate.NeurarchPolicy.binary)",
+    ];
+    const env = { PYTHONPATH: join(ROOT, "python-shim"), PYTHONDONTWRITEBYTECODE: "1" };
+    expect(shell(["python3", "-c", lines.join("\n")], { env })).toBe(`${asked}\n`);
   });
 });
 

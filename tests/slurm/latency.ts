@@ -131,4 +131,5 @@ if (into !== undefined && rounds >= 20) {
     text.replace(marked, (_all, begin: string, end: string) => `${begin}\n${table}\n${end}`),
   );
 }
-if (!held) process.exitCode = 1;
+// A few rounds only show that it runs.
+if (!held && rounds >= 20) process.exitCode = 1;
