@@ -118,7 +118,7 @@ describe("what stands where its socket shall be", () => {
     // A full queue refuses no one: it only lets them wait, or tells them to come again.
     const path = join(folder, "busy.sock");
     const script = `import socket,time\ns=socket.socket(socket.AF_UNIX)\ns.bind(${JSON.stringify(path)})\ns.listen(0)\nprint("ready",flush=True)\ntime.sleep(60)`;
-    const busy = Bun.spawn(["python3", "-c", script], { stdout: "pipe" });
+    const busy = Bun.spawn(["python3", "-c", script], { stdout: "pipe", env: { PATH: "/usr/bin:/bin" } });
     await busy.stdout.getReader().read();
     const waiting = await Promise.all(
       Array.from({ length: 3 }, () => Promise.race([opened(`unix:${path}`), Bun.sleep(300)])),
