@@ -9,7 +9,7 @@ DIGESTS := $(foreach one,catalogue=src/model/catalogue.jsonl lua=lua/cli_filter.
 SOURCES := $(shell find src lua python-shim -type f 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help build cross dist dist-check schemas man check format test bridge-real slurm-newer bench bench-smoke fuzz oracle accuracy clean
+.PHONY: help build cross dist dist-check schemas man check format test bridge-real slurm-newer bench bench-smoke fuzz load oracle accuracy clean
 
 help: ## Print this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,6 +85,11 @@ FUZZ_COUNT ?= 1000000
 FUZZ_SEED ?= 7
 fuzz: ## A million random inputs for every reader (hours; FUZZ_COUNT, FUZZ_SEED); the tests try 20,000 each
 	nice -n 19 $(BUN) tests/hardening/fuzz/run.ts --count $(FUZZ_COUNT) --seed $(FUZZ_SEED)
+
+LOAD_SECONDS ?= 60
+LOAD_HOURS ?= 1
+load: build ## 64 submits at once for a minute, an hour's traffic of serve and bridge, into docs/load.md (LOAD_SECONDS, LOAD_HOURS)
+	$(BUN) tests/hardening/load.ts --seconds $(LOAD_SECONDS) --hours $(LOAD_HOURS) --into docs/load.md
 
 oracle: ## Measure published training steps again, on fake tensors; not part of the tests (1 GB of packages)
 	sh tests/oracle/run.sh

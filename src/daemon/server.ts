@@ -1,4 +1,5 @@
 import type { JournalRecord } from "../bridge/types.ts";
+import { watchCrowd } from "../host/crowd.ts";
 import { type LineSocket, listenUnix } from "../host/socket.ts";
 import { ok } from "../lib/result.ts";
 import { Candidates } from "./candidates.ts";
@@ -11,6 +12,9 @@ import { type DaemonStatus, serveOperator, statusOf } from "./operator.ts";
 import { spoken } from "./output.ts";
 import { releaseCluster } from "./release.ts";
 import type { BridgeProblem } from "./types.ts";
+
+/** How long a client that was refused may keep its end of the connection open, in ms. */
+const REFUSED_MS = 1000;
 
 /** A daemon that listens. Evaluations begin with `open`. */
 export interface RunningDaemon {
@@ -64,11 +68,17 @@ export function startDaemon(options: ServerOptions): RunningDaemon {
     const client = new Client(socket, campaign.errorFrames, limits.requestMs);
     void client
       .refuse("RuntimeError", `${limits.connections} clients are connected already`)
-      .finally(() => socket.end());
+      .finally(async () => {
+        socket.end();
+        // One that keeps its own end open would keep a descriptor of ours, and the calls of sky need some.
+        await context.sleep(REFUSED_MS);
+        socket.destroy();
+      });
   };
   const onOperator = (socket: LineSocket) => void serveOperator({ context, evaluations, status }, socket);
 
   const clients = listenUnix(campaign.socketPath, onClient);
+  const endWatch = watchCrowd(() => 0, context.log);
   let operators: { stop(): void };
   try {
     operators = listenUnix(options.operatorSocket, onOperator);
@@ -81,6 +91,7 @@ export function startDaemon(options: ServerOptions): RunningDaemon {
     state = "closing";
     context.log(`closing: ${reason}`);
     clients.stop();
+    endWatch();
     options.beginClosing();
     evaluations.dismiss("the bridge is closing");
     const { running } = evaluations;

@@ -1,6 +1,8 @@
 import {
+  chmodSync,
   closeSync,
   constants,
+  fchmodSync,
   fstatSync,
   linkSync,
   mkdirSync,
@@ -63,6 +65,8 @@ export function appendLine(
     const stat = fstatSync(descriptor);
     if (!stat.isFile() || stat.uid !== ownUid() || stat.nlink !== 1 || (stat.mode & 0o022) !== 0)
       return "foreign";
+    // The umask of the user who submits is not the site's word on who reads its ledger.
+    if (stat.size === 0 && (stat.mode & 0o777) !== fileMode) fchmodSync(descriptor, fileMode);
     if (rotation !== null && isDue(descriptor, stat.size, line, rotation)) {
       const { putAside } = require("./rotate.ts") as typeof import("./rotate.ts");
       // What is written between our look and the renaming is in the file all the same, under its new name.
@@ -138,6 +142,8 @@ export function sharedText(folder: string, name: string, text: string): string |
     if (known !== null) return known;
     if (usableFolder(folder) === null) return null;
     writeFileSync(temporary, text, { mode: 0o644, flag: "wx" });
+    // All writers have to read it, whatever the umask of the first one.
+    chmodSync(temporary, 0o644);
     try {
       linkSync(temporary, path);
     } catch {

@@ -50,7 +50,8 @@ export function openChunks(path: string): Result<Chunks, FileProblem> {
       } catch (error) {
         const code = (error as { code?: string }).code;
         if (code === "EOF") return ok(buffer.subarray(0, 0));
-        if (code !== "EAGAIN") return fail(problemOf(name, error));
+        // Only a pipe has more later; a file of the kernel's that waits (/proc/kmsg) may wait for ever.
+        if (code !== "EAGAIN" || stat.isFile()) return fail(problemOf(name, error));
         Bun.sleepSync(2);
       }
     }

@@ -6,7 +6,6 @@ import {
   lstatSync,
   openSync,
   readdirSync,
-  readFileSync,
   readSync,
   realpathSync,
   statfsSync,
@@ -202,11 +201,8 @@ export function realPath(path: string): string | null {
   }
 }
 
-/** A small file's text; null where it is missing or cannot be read. */
+/** The beginning of a small regular file's text; null where it is missing or cannot be read. */
 export function smallText(path: string): string | null {
-  try {
-    return readFileSync(path, "utf8").slice(0, 4096);
-  } catch {
-    return null;
-  }
+  const text = readText(path, 4096, { truncate: true });
+  return text.ok ? text.value : null;
 }

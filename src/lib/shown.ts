@@ -7,7 +7,7 @@ export function shown(value: string, most = 60): string {
   if (value.length <= most && isPlain(value)) return value;
   // Cut before cleaning: a value can be megabytes.
   const head = value.slice(0, most * 4);
-  const clean = Array.from(head.replace(/[\t\r\n]+/g, " ").replace(/[\p{C}\u2028\u2029]/gu, "?"));
+  const clean = Array.from(head.replace(/[\t\r\n]+/g, " ").replace(/[\p{C}\p{DI}\u2028\u2029]/gu, "?"));
   return clean.length > most || value.length > head.length
     ? `${clean.slice(0, most).join("")}...`
     : clean.join("");

@@ -175,6 +175,10 @@ export function groupsCsv(grouping: Grouping, groups: readonly Group[]): string 
 export function field(value: string | number | boolean | null | undefined): string {
   if (value === null || value === undefined) return "";
   if (typeof value !== "string") return String(value);
+  return csvText(printable(value));
+}
+
+function csvText(value: string): string {
   // A spreadsheet would take such a text for a formula.
   const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;

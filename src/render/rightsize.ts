@@ -1,5 +1,6 @@
 import type { CardCount, Decision, Fit, RuleId } from "../verdict/types.ts";
 import { hang } from "./human.ts";
+import { jsonText } from "./json-line.ts";
 import { counted, cut, dollars, oneDecimal, plain, printable, unstopped } from "./text.ts";
 
 /** What the report says of one job. Amounts in GB are 1e9 bytes, not rounded. */
@@ -72,7 +73,7 @@ export const JSON_HEAD = '{"schema":"neurarch-gate/rightsize","version":1,"jobs"
 export function jsonJob(job: JobReport): string {
   const { jobId, peakGb, seqLen, params, reason, ...more } = job;
   const why = peakGb === null ? { reason, unjudged: null } : { reason: null, unjudged: reason };
-  return JSON.stringify({ jobId, peakGb, seqLen, params, ...why, ...more });
+  return jsonText({ jobId, peakGb, seqLen, params, ...why, ...more });
 }
 
 /** What closes the document; `error` says why the report ends before the file does. */

@@ -3,13 +3,13 @@ export const NAME_LIMIT = 200;
 
 /*
  * Everything a terminal, a log or a line protocol could act on: C0, DEL, C1, line and paragraph separators, marks and
- * overrides of the writing direction, zero-width characters, lone surrogates. Written as escapes: none of them is
- * visible.
+ * overrides of the writing direction, zero-width characters and fillers (Default_Ignorable_Code_Point), lone
+ * surrogates. Written as escapes: none of them is visible.
  */
 const SPACES = /[\t\n\v\f\r\u0085\u2028\u2029]+/g;
 const HIDDEN =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
-  /[\u0000-\u001f\u007f-\u009f\u061c\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
+  /[\u0000-\u001f\u007f-\u009f\u061c\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}\p{DI}]/gu;
 
 /** A user's text made safe for one line: breaks become a space, what is invisible or steers a terminal goes. */
 export function printable(text: string): string {

@@ -1,4 +1,4 @@
-import { unitWord } from "../lib/systemd.ts";
+import { assignmentWord, unitWord } from "../lib/systemd.ts";
 
 /**
  * A systemd unit that runs the server as a user of its own, with nothing of the host writable but its run-time and
@@ -24,7 +24,7 @@ CacheDirectory=neurarch
 Environment=HOME=/var/cache/neurarch XDG_CACHE_HOME=/var/cache/neurarch
 NoNewPrivileges=yes
 ProtectSystem=strict
-${ledger === null ? "" : `ReadWritePaths=${unitWord(`-${ledger}`)}\n`}ProtectHome=yes
+${ledger === null ? "" : `ReadWritePaths=${assignmentWord(`-${ledger}`)}\n`}ProtectHome=yes
 PrivateTmp=yes
 PrivateDevices=yes
 ProtectKernelTunables=yes

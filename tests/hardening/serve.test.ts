@@ -4,6 +4,7 @@ import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { BINARY } from "../acceptance/run.ts";
+import { bench } from "../bridge/bridge-kit.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "gate-crowd-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -118,7 +119,7 @@ describe("what stands where its socket shall be", () => {
     // A full queue refuses no one: it only lets them wait, or tells them to come again.
     const path = join(folder, "busy.sock");
     const script = `import socket,time\ns=socket.socket(socket.AF_UNIX)\ns.bind(${JSON.stringify(path)})\ns.listen(0)\nprint("ready",flush=True)\ntime.sleep(60)`;
-    const busy = Bun.spawn(["python3", "-c", script], { stdout: "pipe" });
+    const busy = Bun.spawn(["python3", "-c", script], { stdout: "pipe", env: { PATH: "/usr/bin:/bin" } });
     await busy.stdout.getReader().read();
     const waiting = await Promise.all(
       Array.from({ length: 3 }, () => Promise.race([opened(`unix:${path}`), Bun.sleep(300)])),
@@ -169,3 +170,39 @@ test("the port of another server is left to it", async () => {
   });
   other.close();
 });
+
+test("a bridge with more clients than descriptors neither spins nor loses its calls of sky", async () => {
+  const b = bench({ accuracy: "echo checked" });
+  try {
+    const line = 'ulimit -n 160; exec "$0" bridge --campaign "$1"';
+    const daemon = Bun.spawn(["bash", "-c", line, BINARY, join(b.root, "campaign.toml")], {
+      stdin: "ignore",
+      stdout: "ignore",
+      stderr: "pipe",
+    });
+    let log = "";
+    void (async () => {
+      for await (const piece of daemon.stderr) log += new TextDecoder().decode(piece);
+    })();
+    for (let tries = 0; !log.includes("serving run") && tries < 400; tries++) await Bun.sleep(50);
+    const address = `unix:${b.socket}`;
+    const first = await Promise.all(Array.from({ length: 40 }, () => opened(address)));
+    const crowd = await Promise.all(Array.from({ length: 400 }, () => opened(address)));
+    await Bun.sleep(3000);
+    const [beforeS, beforeMs] = [usedS(daemon.pid), performance.now()];
+    await Bun.sleep(2000);
+    expect((usedS(daemon.pid) - beforeS) / ((performance.now() - beforeMs) / 1000)).toBeLessThan(0.3);
+    // Those that were refused hold nothing of the daemon's, although they keep their own end.
+    expect(readdirSync(`/proc/${daemon.pid}/fd`).length).toBeLessThan(140);
+    for (const socket of first) socket?.destroy();
+    for (const socket of crowd.slice(0, 100)) socket?.destroy();
+    await Bun.sleep(500);
+    const ran = await b.evaluate(["accuracy"]);
+    expect({ exit: ran.exit, out: ran.out }).toEqual({ exit: 0, out: "checked\n" });
+    for (const socket of crowd) socket?.destroy();
+    daemon.kill("SIGTERM");
+    expect(await daemon.exited).toBe(0);
+  } finally {
+    await b.remove();
+  }
+}, 60_000);

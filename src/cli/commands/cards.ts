@@ -1,4 +1,5 @@
 import { loadSettings } from "../../gate/load.ts";
+import { jsonText } from "../../render/json-line.ts";
 import type { Command, CommandOutput, ParsedWords } from "../command.ts";
 import { OUTPUT_FLAGS, SITE_FLAGS } from "../flags.ts";
 
@@ -23,7 +24,7 @@ async function run(input: ParsedWords): Promise<CommandOutput> {
   const { table } = await loadSettings(input);
   if (input.switches.json === true || input.values.output === "json") {
     const { cardsDocument } = await import("../../render/cards.ts");
-    return { out: `${JSON.stringify(cardsDocument(table))}\n`, exit: 0 };
+    return { out: `${jsonText(cardsDocument(table))}\n`, exit: 0 };
   }
   const { humanCards } = await import("../../render/cards.ts");
   return { out: humanCards(table), exit: 0 };

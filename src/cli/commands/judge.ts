@@ -10,6 +10,7 @@ import { makeSizer, SKYPILOT_DEADLINE_MS } from "../../gate/size.ts";
 import type { TaskJob, TaskOutcome } from "../../gate/task.ts";
 import { environment, showsColour, terminalColumns, workingDirectory } from "../../host/env.ts";
 import { GateError } from "../../lib/errors.ts";
+import { jsonText } from "../../render/json-line.ts";
 import { REPORTS } from "../../render/reports.ts";
 import { reportAsked } from "../asked-report.ts";
 import type { Command, CommandOutput, ParsedWords } from "../command.ts";
@@ -128,7 +129,7 @@ async function run(input: ParsedWords): Promise<CommandOutput> {
   if (switches.rewrite === true) return { ...(await rewriting(input, rewritten, outcomes)), exit, after };
   if (report !== null) return { out: await report.of(jobs, outcomes), exit, after };
   if (switches.json === true || values.output === "json") {
-    return { out: `${JSON.stringify(fileDocument(outcomes, switches.explain === true))}\n`, exit, after };
+    return { out: `${jsonText(fileDocument(outcomes, switches.explain === true))}\n`, exit, after };
   }
   return { out: await forPeople(outcomes, switches.explain === true), exit, after };
 }

@@ -5,6 +5,7 @@ import { ENTRY_FORM } from "../../ledger/read.ts";
 import { GROUPINGS, type Grouping, Report } from "../../ledger/totals.ts";
 import type { Entry } from "../../ledger/types.ts";
 import { GateError } from "../../lib/errors.ts";
+import { jsonText } from "../../render/json-line.ts";
 import { groupsCsv, humanLedger, ledgerCsv, ledgerDocument, troubles } from "../../render/ledger.ts";
 import type { Command, CommandOutput, ParsedWords } from "../command.ts";
 import { OUTPUT_FLAGS, QUIET_FLAG, SITE_FLAGS } from "../flags.ts";
@@ -49,7 +50,7 @@ async function run({ values, switches, words }: ParsedWords): Promise<CommandOut
     if (csv && by === null) entries.push(entry);
   });
   const told = { folder, ...range, report, ...reading };
-  if (json) return { out: `${JSON.stringify(ledgerDocument(told))}\n`, exit: 0 };
+  if (json) return { out: `${jsonText(ledgerDocument(told))}\n`, exit: 0 };
   const err = troubles(told)
     .filter((line) => line !== "")
     .map((line) => `neurarch-gate ledger: ${line}\n`)

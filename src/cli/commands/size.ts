@@ -4,6 +4,7 @@ import { loadSettings } from "../../gate/load.ts";
 import { makeSizer, SKYPILOT_DEADLINE_MS } from "../../gate/size.ts";
 import { environment, showsUnicode, terminalColumns, workingDirectory } from "../../host/env.ts";
 import { type ErrorCode, GateError } from "../../lib/errors.ts";
+import { jsonText } from "../../render/json-line.ts";
 import type { Unsized } from "../../sizing/types.ts";
 import type { Command, CommandOutput, ParsedWords } from "../command.ts";
 import { jobFlags, OUTPUT_FLAGS, pick, SITE_FLAGS } from "../flags.ts";
@@ -93,7 +94,7 @@ async function run(input: ParsedWords): Promise<CommandOutput> {
   }
   if (json) {
     const { sizingDocument } = await import("../../render/json.ts");
-    return { out: `${JSON.stringify(sizingDocument(sizing, batch, switches.explain === true))}\n`, exit: 0 };
+    return { out: `${jsonText(sizingDocument(sizing, batch, switches.explain === true))}\n`, exit: 0 };
   }
   const { humanSizing, USUAL_WIDTH } = await import("../../render/human.ts");
   const width = terminalColumns() ?? USUAL_WIDTH;

@@ -3,6 +3,7 @@ import { readLedger } from "../../../gate/ledger-read.ts";
 import { reconcile, reconcileTotals } from "../../../ledger/reconcile.ts";
 import type { Adapter, Entry } from "../../../ledger/types.ts";
 import { GateError } from "../../../lib/errors.ts";
+import { jsonText } from "../../../render/json-line.ts";
 import { humanReconcile, reconcileCsv, reconcileDocument } from "../../../render/reconcile.ts";
 import type { Command, CommandOutput, ParsedWords } from "../../command.ts";
 import { OUTPUT_FLAGS, SITE_FLAGS } from "../../flags.ts";
@@ -97,7 +98,7 @@ async function run({ values, switches, words }: ParsedWords): Promise<CommandOut
     unreadRows: unread,
   };
   const out = json
-    ? `${JSON.stringify(reconcileDocument(told))}\n`
+    ? `${jsonText(reconcileDocument(told))}\n`
     : switches.csv === true
       ? reconcileCsv(told)
       : humanReconcile(told);

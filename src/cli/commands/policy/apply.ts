@@ -7,6 +7,7 @@ import { environment, workingDirectory } from "../../../host/env.ts";
 import { basename } from "../../../host/paths.ts";
 import { GateError } from "../../../lib/errors.ts";
 import { applyPolicy } from "../../../policy/apply.ts";
+import { jsonText } from "../../../render/json-line.ts";
 import { applyDocument, humanApply } from "../../../render/policy.ts";
 import type { Command, CommandOutput, ParsedWords } from "../../command.ts";
 import { exitOfError } from "../../exit.ts";
@@ -64,7 +65,7 @@ async function answer({ values }: ParsedWords, json: boolean): Promise<CommandOu
   const findings = applyPolicy(reading.policy, asked, circumstances, cardIdentity(table));
   const file = basename(path);
   return {
-    out: json ? `${JSON.stringify(applyDocument(file, findings))}\n` : humanApply(file, findings),
+    out: json ? `${jsonText(applyDocument(file, findings))}\n` : humanApply(file, findings),
     exit: 0,
   };
 }

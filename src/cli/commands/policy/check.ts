@@ -7,6 +7,7 @@ import { cardIdentity } from "../../../gate/policy-task.ts";
 import { environment, workingDirectory } from "../../../host/env.ts";
 import { GateError } from "../../../lib/errors.ts";
 import { lintPolicy } from "../../../policy/lint.ts";
+import { jsonText } from "../../../render/json-line.ts";
 import { checkDocument, checkFindings, humanCheck } from "../../../render/policy.ts";
 import type { Command, CommandOutput, ParsedWords } from "../../command.ts";
 import { SITE_FLAGS } from "../../flags.ts";
@@ -70,7 +71,7 @@ async function run({ values, switches, words }: ParsedWords): Promise<CommandOut
   const checked = { file: file === "-" ? "stdin" : file, today, policy: reading.policy, problems };
   const exit = problems.some(({ severity }) => severity === "error") ? 4 : 0;
   if (switches.json === true || values.output === "json")
-    return { out: `${JSON.stringify(checkDocument(checked))}\n`, exit };
+    return { out: `${jsonText(checkDocument(checked))}\n`, exit };
   const reported = reportedPath(file, { cwd: workingDirectory(), env: environment() });
   if (values.output === "sarif") {
     const { sarifLog } = await import("../../../render/sarif.ts");
