@@ -36,7 +36,9 @@ const SECTIONS = textOf("CONTRIBUTING.md")
   }));
 
 beforeAll(() => {
-  for (const folder of ["src", "lua", "python-shim", "schemas", "tests"])
+  // What is type-checked, and what it carries.
+  const { include } = JSON.parse(readFileSync(join(ROOT, "tsconfig.json"), "utf8"));
+  for (const folder of [...include, "lua", "python-shim", "schemas"])
     cpSync(join(ROOT, folder), join(copy, folder), { recursive: true });
   for (const file of ["package.json", "tsconfig.json", "biome.json", "bunfig.toml", ".gitignore"])
     copyFileSync(join(ROOT, file), join(copy, file));
