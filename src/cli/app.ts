@@ -79,6 +79,9 @@ async function groupHelp(name: string, rest: readonly string[]): Promise<Command
 }
 
 async function dispatch(name: string | undefined, rest: readonly string[]): Promise<CommandOutput> {
+  // `help judge` is `judge --help`.
+  if (name === "help" && rest[0] !== undefined && !rest[0].startsWith("-"))
+    return dispatch(joined(rest)[0], ["--help"]);
   if (name === undefined || name === "--help" || name === "-h" || name === "help") {
     const { rootHelp } = await import("./help.ts");
     return { out: await rootHelp(), exit: name === undefined ? 2 : 0 };

@@ -54,7 +54,7 @@ function nodeOf(name: string, command: Command, known: Known): CommandNode {
 function valuesOfFlag(def: ArgDef, hint: string, known: Known): Values {
   if (hint.startsWith("FILE|")) return { kind: "files" };
   if (def.type === "enum" || hint.includes("|")) return { kind: "words", words: hint.split("|") };
-  if (hint === "FILE") return { kind: "files" };
+  if (hint === "FILE" || hint === "PATH" || hint === "PROGRAM") return { kind: "files" };
   if (hint === "DIR") return { kind: "folders" };
   if (hint === "ID") return known.models;
   if (hint === "CARD:N") return known.cards;

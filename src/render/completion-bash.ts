@@ -33,7 +33,7 @@ _${name}_paths() {
 }
 _${name}() {
   local IFS=$' \\t\\n' cur=\${COMP_WORDS[COMP_CWORD]} before=\${COMP_WORDS[COMP_CWORD-1]}
-  local command=\${COMP_WORDS[1]} flag='' prefix='' flags='' off=''
+  local command=\${COMP_WORDS[1]} flag='' prefix='' flags=- off=''
   COMPREPLY=()
   # Bash takes = and : for words of their own, unless someone took them out of COMP_WORDBREAKS.
   if [[ $cur == : || $before == : ]]; then return; fi
@@ -59,7 +59,7 @@ ${groups
 ${cases}    *) return ;;
   esac
   if [[ -n $prefix ]]; then COMPREPLY=("\${COMPREPLY[@]/#/$prefix}"); return; fi
-  [[ -n $flags ]] || return
+  [[ $flags != - ]] || return
   if [[ $cur == --no-* ]]; then _${name}_words "$off"; fi
   if [[ $cur == -* || ($cur == '' && \${#COMPREPLY[@]} == 0) ]]; then _${name}_words "$flags --help"; fi
 }

@@ -108,6 +108,8 @@ const ROWS: readonly (readonly [line: string, candidates: readonly string[]])[] 
   ["ledger jo", ["jobs"]],
   ["ledger --sin", ["--since"]],
   ["bridge st", ["status"]],
+  ["evaluate ", ["accuracy", "benchmark"]],
+  ["evaluate --socket jobs/o", ["jobs/one.sbatch"]],
   ["doctor ", ["bridge", "slurm", "sky", "ledger"]],
   ["judge --slurm jobs/o", ["jobs/one.sbatch"]],
   ["rightsize zzz", ["zzz-file.csv"]],
@@ -169,6 +171,53 @@ describe("fish", () => {
     expect(offered("neurarch-gate policy explain --").sort()).toEqual(["--help", "--json", "--output"]);
     expect(offered("neurarch-gate nothing ")).toEqual([]);
   });
+});
+
+test("of every command every flag is offered, and behind each flag its values, by bash and by fish", async () => {
+  const { commandTree } = await import("../../src/cli/tree.ts");
+  const { commands } = await commandTree();
+  const rows: [line: string, candidates: string[]][] = [];
+  for (const { name, flags } of commands) {
+    const names = flags.map((flag) => `--${flag.name}`);
+    rows.push([`${name} --`, [...names, "--help"]]);
+    for (const { name: flag, values } of flags) {
+      if (values?.kind === "words" || values?.kind === "words-or-files")
+        rows.push([`${name} --${flag} `, [...values.words]]);
+      else if (values?.kind === "files") rows.push([`${name} --${flag} jobs/o`, ["jobs/one.sbatch"]]);
+      else if (values?.kind === "folders") rows.push([`${name} --${flag} jo`, ["jobs"]]);
+    }
+  }
+  expect(rows.length).toBeGreaterThan(200);
+  const own = rows.map(([line]) => `neurarch-gate ${line}`);
+  const fish = own.map((line) => `complete -C '${line}'; echo ----`).join("\n");
+  // What Tab would have bash call, with the line cut into words as bash cuts it.
+  const bash = own
+    .map((line) => {
+      const words = line.split(" ").map((word) => `'${word}'`);
+      const before = words.at(-2) ?? "''";
+      return `COMP_WORDS=(${words.join(" ")}); COMP_CWORD=${words.length - 1}; COMP_LINE='${line}'; COMP_POINT=${line.length}; COMPREPLY=(); _neurarch_gate neurarch-gate ${words.at(-1)} ${before}; printf '%s\\n' "\${COMPREPLY[@]}"; echo ----`;
+    })
+    .join("\n");
+  const scripts = {
+    fish: ["fish", "--no-config", "-c", `source complete.fish\n${fish}`],
+    bash: ["bash", "--noprofile", "-c", `source complete.bash\ncompopt() { :; }\n${bash}`],
+  };
+  for (const [shell, argv] of Object.entries(scripts)) {
+    const ran = Bun.spawnSync(argv, { cwd: HOME, env, stdout: "pipe", stderr: "pipe" });
+    expect([shell, ran.stderr.toString()]).toEqual([shell, ""]);
+    const answers = ran.stdout.toString().split("----\n");
+    rows.forEach(([line, candidates], index) => {
+      const got = answers[index]!.split("\n")
+        .map((one) => one.split("\t")[0]!.replace(/[=/ ]+$/, ""))
+        .filter((one) => one !== "" && (!one.startsWith("--no-") || candidates.includes(one)));
+      // Files of the folder may stand beside a catalogue's names.
+      const files = candidates.includes("openai-community/gpt2")
+        ? ["complete", "jobs", "rc", "zzz-file", "neurarch-gate", "."]
+        : [];
+      const told = [...new Set(got)].filter((one) => !files.some((file) => one.startsWith(file)));
+      expect([shell, line, told.sort()]).toEqual([shell, line, [...new Set(candidates)].sort()]);
+    });
+  }
 });
 
 test("every command, flag and enumerated value of the tree is in each script", async () => {

@@ -137,6 +137,16 @@ describe("a wrong command line: exit 2, one line, and what was meant", () => {
   });
 });
 
+test("help COMMAND is the command's help, and of what is no command a suggestion", async () => {
+  for (const words of [["judge"], ["policy", "check"], ["policy"], ["bridge", "run"]])
+    expect(await run(["help", ...words])).toEqual(await run([...words, "--help"]));
+  expect(await run(["help", "judg"])).toEqual({
+    exit: 2,
+    out: "",
+    err: "neurarch-gate: unknown command judg. Did you mean `neurarch-gate judge`?\n",
+  });
+});
+
 test("--version: the version, the commit it was built from and the target", async () => {
   const { exit, out } = await run(["--version"]);
   expect(exit).toBe(0);

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { parse as parseToml } from "smol-toml";
 import { parse as parseYaml } from "yaml";
 import { COMMANDS } from "../../src/cli/app.ts";
+import { run } from "../acceptance/run.ts";
 import { allBlocks, PAGES, textOf } from "./blocks.ts";
 
 /*
@@ -101,6 +102,15 @@ const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   lua: (text) => refused(["lua5.1", "-e", "assert(loadstring(io.read('*a')))"], text),
   python: (text) => refused(["python3", "-c", "import ast, sys; ast.parse(sys.stdin.read())"], text),
 };
+
+test("a policy file that is shown does what it says", async () => {
+  const files = allBlocks().filter(({ language, text }) => language === "yaml" && /^version: 1$/m.test(text));
+  expect(files.length).toBeGreaterThan(0);
+  for (const { page, line, text } of files) {
+    const { exit, out } = await run(["policy", "check", "-", "--today", "2026-11-25"], { stdin: text });
+    expect([page, line, exit, out.includes("line ")]).toEqual([page, line, 0, false]);
+  }
+});
 
 test("a block in another language is one of it", () => {
   const known = ["sh", "bash", "console", "diff", "text", ...Object.keys(READERS)];

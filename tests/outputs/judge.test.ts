@@ -194,6 +194,58 @@ const SPOTS: readonly (readonly [name: string, file: string, text: string, expec
     `resources:\n  accelerators: A10G:1\nenvs:\n  NEURARCH_MODEL: gpt2\n  NEURARCH_BATCH: many\n  NEURARCH_SEQ_LEN: -1\nrun: x\n`,
     ["error 5:1 judge/unreadable-fact", "error 6:1 judge/unreadable-fact"],
   ],
+  [
+    "DOS line ends, tabs and another option first",
+    "a.sbatch",
+    `${SH}#SBATCH\t--time=1\t--gres=gpu:a10g:1\n${JOB}`.replaceAll("\n", "\r\n"),
+    [`error 2:18 ${FIT}`, "note 2:18 judge/note"],
+  ],
+  [
+    "--gres within another option's quoted value",
+    "a.sbatch",
+    `${SH}#SBATCH --job-name="a --gres=gpu:t4:1" --gres="gpu:a10g:1"\n${JOB}`,
+    [`error 2:40 ${FIT}`],
+  ],
+  [
+    "--gres as another option's value, and a remark behind",
+    "a.sbatch",
+    `${SH}#SBATCH --comment=--gres=x --gres=gpu:a10g:1 # note\n${JOB}`,
+    [`error 2:28 ${FIT}`],
+  ],
+  ["a value that is glued on", "a.sbatch", `${SH}#SBATCH -Ga10g:1\n${JOB}`, [`error 2:9 ${FIT}`]],
+  [
+    "given again behind the first command, where nothing counts",
+    "a.sbatch",
+    `${SH}#SBATCH --gres=gpu:a10g:1\n${JOB}#SBATCH --gres=gpu:h100:8\n`,
+    [`error 2:9 ${FIT}`, "note 2:9 judge/note"],
+  ],
+  [
+    "a byte order mark, and no line end at the end",
+    "a.sbatch",
+    `\ufeff${SH}#SBATCH --gres=gpu:a10g:1\n${JOB.trimEnd()}`,
+    [`error 2:9 ${FIT}`, "note 2:9 judge/note"],
+  ],
+  [
+    "any_of with DOS line ends, in block and flow",
+    "a.yaml",
+    `resources:\n  any_of:\n    - accelerators: A10G:1\n    - {accelerators: {T4: 1}}\n${ENVS}`.replaceAll(
+      "\n",
+      "\r\n",
+    ),
+    [`error 3:21 ${FIT}`, `error 4:23 ${FIT}`],
+  ],
+  [
+    "any_of whose entries are alike, on one line",
+    "a.yaml",
+    `---\nresources: {any_of: [{accelerators: A10G:1}, {accelerators: A10G:1}]}\n${ENVS}`,
+    [`error 2:37 ${FIT}`, `error 2:61 ${FIT}`],
+  ],
+  [
+    "any_of beside the base's own",
+    "a.yaml",
+    `resources:\n  accelerators: {A10G: 1}\n  any_of:\n  - accelerators: T4:1\n  - infra: aws\n${ENVS}`,
+    [`error 4:19 ${FIT}`, `error 2:18 ${FIT}`],
+  ],
 ];
 
 describe("where a finding stands", () => {

@@ -45,6 +45,7 @@ export const command: Command = {
       description: "most bytes of all of them together (67108864; at most 1073741824)",
     },
   },
+  completes: { kind: ["accuracy", "benchmark"] },
   examples: [
     ["neurarch-gate evaluate accuracy --socket /opt/bridge/bridge.sock", "end with 0, 1 (failed) or 130"],
     [
