@@ -103,12 +103,22 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     stop: async (graceMs) => {
       endWatch();
       const stopped = server.stop(false);
-      if (underWay > 0) await Promise.race([new Promise<void>((done) => (idle = done)), Bun.sleep(graceMs)]);
+      if (underWay > 0) await within(graceMs, [new Promise<void>((done) => (idle = done))]);
       // Connections that only wait for another request would keep it open for as long as their clients like.
-      await Promise.race([server.stop(true), stopped, Bun.sleep(500)]);
+      await within(500, [server.stop(true), stopped]);
       if (listen.kind === "unix") removeQuietly(listen.path);
     },
   };
+}
+
+/** The first of several to be done, or the time; nothing of the timer is left, which would keep the process. */
+async function within(ms: number, several: readonly Promise<unknown>[]): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<void>((done) => {
+    timer = setTimeout(done, ms);
+  });
+  await Promise.race([...several, late]);
+  clearTimeout(timer);
 }
 
 function pathOf(url: string): string {

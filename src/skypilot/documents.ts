@@ -13,7 +13,19 @@ export interface TaskDocuments {
 
 /** @throws Unreadable */
 export function taskDocuments(text: string): TaskDocuments {
-  const maps: (YamlMapValue | null)[] = readYaml(text, true).map((value, index) => {
+  try {
+    return sorted(text, true);
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error;
+    // SkyPilot refuses a repeated key in every file but a job group's, where the last one counts.
+    const lenient = sorted(text, false);
+    if (lenient.kind !== "job-group") throw error;
+    return lenient;
+  }
+}
+
+function sorted(text: string, refuseDuplicates: boolean): TaskDocuments {
+  const maps: (YamlMapValue | null)[] = readYaml(text, refuseDuplicates).map((value, index) => {
     if (value.kind === "null") return null;
     if (value.kind !== "map" || value.set) {
       throw unreadableAt(text, value.at, `document ${index + 1} is not a mapping of task fields.`);

@@ -1,5 +1,6 @@
-import { readAccelerator, type SkypilotCandidate } from "../request/skypilot.ts";
-import { type Complaint, checkCandidate, checkResources } from "./schema.ts";
+import { type AskedAccelerator, readAccelerator, type SkypilotCandidate } from "../request/skypilot.ts";
+import type { Complaint } from "./checks.ts";
+import { checkCandidate, checkResources } from "./schema.ts";
 import { entryOf, pyText, type YamlEntry, type YamlMap, type YamlMapValue, type YamlValue } from "./value.ts";
 
 /** One of the resources that a task may run on, after SkyPilot's own merging. */
@@ -64,10 +65,14 @@ export function expandResources(resources: YamlMap | null, strict: boolean): Exp
   if (anyOf !== null && ordered !== null) {
     throw new ResourcesError("`resources` may not have both `any_of` and `ordered`.", ordered.key.at);
   }
-  const accelerators = partsOf(base);
-  const preferred = accelerators?.preferred ?? false;
-  const several = (accelerators?.parts.length ?? 0) > 1;
   const list = nonEmpty(anyOf) ?? nonEmpty(ordered);
+  const accelerators = partsOf(base, list !== null);
+  const listed = accelerators?.entry.value.kind === "list";
+  // SkyPilot looks sizes up at once, whether a candidate uses them or not, and each stands for several cards.
+  const sizes = (accelerators?.parts ?? []).filter(({ text }) => SIZE.test(text));
+  for (const { text, at } of sizes) readable(text, at);
+  const several = (accelerators?.parts.length ?? 0) > 1 || sizes.some(({ text }) => text.includes("+"));
+  const preferred = accelerators?.preferred === true || (listed && several);
   if (list !== null) {
     if (several && (list === ordered || preferred)) {
       throw new ResourcesError(
@@ -165,8 +170,7 @@ function singles(
     return [{ candidate, origin: { item, accelerators: null, part: null, at: item?.map.at ?? null } }];
   }
   return accelerators.parts.map(({ text, at, part }) => {
-    const accelerator = readAccelerator(text);
-    if (typeof accelerator === "string") throw new ResourcesError(accelerator, at);
+    const accelerator = readable(text, at);
     return {
       candidate: { ...common, accelerator, fromMemory },
       origin: { item, accelerators: { entry: accelerators.entry, own }, part, at },
@@ -174,12 +178,25 @@ function singles(
   });
 }
 
+/** A size of memory in place of a card, alone or with a manufacturer. */
+const SIZE = /^(?:[^:]*:)?[0-9]+[GMT]B\b|:.*:/i;
+
+/** @throws ResourcesError */
+function readable(text: string, at: number): AskedAccelerator {
+  const accelerator = readAccelerator(text);
+  if (typeof accelerator === "string") throw new ResourcesError(accelerator, at);
+  return accelerator;
+}
+
 function none(fields: Fields): ExpandedResources["candidates"][number] {
   return singles(fields, {}, null, false)[0]!;
 }
 
 /** The accelerator strings of an entry, repeated ones once, and whether their order is a preference. */
-function partsOf(fields: Fields): { entry: YamlEntry; parts: Part[]; preferred: boolean } | null {
+function partsOf(
+  fields: Fields,
+  mayBeNone = false,
+): { entry: YamlEntry; parts: Part[]; preferred: boolean } | null {
   const entry = field(fields, "accelerators");
   if (entry === null) return null;
   const { value } = entry;
@@ -196,6 +213,8 @@ function partsOf(fields: Fields): { entry: YamlEntry; parts: Part[]; preferred: 
   }
   const seen = new Set<string>();
   const once = parts.filter(({ text }) => !seen.has(text) && seen.add(text));
+  // Where each entry of a list has its own, none is missed.
+  if (once.length === 0 && mayBeNone) return null;
   if (once.length === 0) throw new ResourcesError("`accelerators` names no accelerator.", value.at);
   return { entry, parts: once, preferred: value.kind === "list" && once.length > 1 };
 }

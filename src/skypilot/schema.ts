@@ -1,88 +1,31 @@
 import { nearest } from "../lib/nearest.ts";
 import { shown } from "../lib/shown.ts";
-import { entryOf, pyText, type YamlMap, type YamlValue } from "./value.ts";
+import {
+  above,
+  bool,
+  type Check,
+  type Complaint,
+  dict,
+  dictOf,
+  firstOf,
+  int,
+  isInteger,
+  listOf,
+  matching,
+  number,
+  orNull,
+  str,
+  strOrDict,
+  strOrInt,
+  typed,
+} from "./checks.ts";
+import { entryOf, pyText, type YamlMap } from "./value.ts";
 
 /**
  * The fields of a task file and their types, as SkyPilot 0.13 checks them (`sky/utils/schemas.py`). Only what
  * decides whether a task loads is checked; the inside of `service`, `config`, volumes and storages is left to
  * SkyPilot, and so are the names of clouds.
  */
-
-/** What is wrong with a field: `message` is a sentence without its place. */
-export interface Complaint {
-  readonly at: number;
-  readonly message: string;
-}
-
-type Check = (value: YamlValue, path: string) => Complaint | null;
-
-/** Python's name of a value's type, as SkyPilot's own messages say it. */
-export function typeName(value: YamlValue): string {
-  const names = { null: "None", map: "dict", other: "date" } as const;
-  return value.kind in names ? names[value.kind as keyof typeof names] : value.kind;
-}
-
-/** Fields whose values may be told: what else a task holds can be a secret, or stand beside one. */
-const TOLD =
-  /^(?:resources|num_nodes|name|inputs|outputs|api_server_access)(?![^.[])(?!.*_docker_login_config)/;
-
-function typed(what: string, test: (value: YamlValue) => boolean): Check {
-  return (value, path) => {
-    if (test(value)) return null;
-    const told = TOLD.test(path)
-      ? `${shown(pyText(value), 40) || "empty"} (${typeName(value)})`
-      : typeName(value);
-    return { at: value.at, message: `\`${path}\` must be ${what}, and it is ${told}.` };
-  };
-}
-
-function isInteger(value: YamlValue): boolean {
-  return value.kind === "int" || (value.kind === "float" && Number.isInteger(value.value));
-}
-
-const str = typed("text (quote it)", (value) => value.kind === "str");
-const bool = typed("true or false", (value) => value.kind === "bool");
-const int = typed("a whole number", isInteger);
-const number = typed("a number", (value) => value.kind === "int" || value.kind === "float");
-const dict = typed("a mapping", (value) => value.kind === "map" && !value.set);
-const strOrInt = typed("text or a whole number", (value) => value.kind === "str" || isInteger(value));
-const strOrNumber = typed(
-  "text or a number",
-  (value) => value.kind === "str" || value.kind === "int" || value.kind === "float",
-);
-const strOrDict = typed(
-  "text or a mapping",
-  (value) => value.kind === "str" || (value.kind === "map" && !value.set),
-);
-
-function orNull(check: Check): Check {
-  return (value, path) => (value.kind === "null" ? null : check(value, path));
-}
-
-function listOf(check: Check): Check {
-  return (value, path) => {
-    if (value.kind !== "list") return { at: value.at, message: `\`${path}\` must be a list.` };
-    return firstOf(value.items, (item, index) => check(item, `${path}[${index}]`));
-  };
-}
-
-function dictOf(check: Check): Check {
-  return (value, path) => {
-    if (value.kind !== "map") return dict(value, path);
-    return firstOf(value.entries, (entry) => check(entry.value, `${path}.${pyText(entry.key)}`));
-  };
-}
-
-function firstOf<T>(
-  items: readonly T[],
-  check: (item: T, index: number) => Complaint | null,
-): Complaint | null {
-  for (const [index, item] of items.entries()) {
-    const complaint = check(item, index);
-    if (complaint !== null) return complaint;
-  }
-  return null;
-}
 
 /** One input or output: its place and its size in GB. */
 const oneNumber: Check = (value, path) => {
@@ -108,10 +51,64 @@ const secrets: Check = (value, path) =>
     ? listOf(secretReference)(value, path)
     : typed("a mapping or a list", (one) => one.kind === "map")(value, path);
 
-const autostop = typed(
-  "true, false, a time or a mapping",
-  (value) => ["bool", "str", "map"].includes(value.kind) || isInteger(value),
+const AUTOSTOP_FIELDS: Readonly<Record<string, Check>> = {
+  idle_minutes: int,
+  down: bool,
+  wait_for: str,
+  hook: str,
+  hook_timeout: int,
+};
+
+/** `TIME_PATTERN` and `MEMORY_SIZE_PATTERN` of SkyPilot (sky/skylet/constants.py). */
+const TIME = /^[0-9]+[mhdw]?$/i;
+const SIZE = /^[0-9]+(?:[kmgtp][bi])?$/i;
+
+const autostop: Check = (value, path) =>
+  value.kind === "map"
+    ? checkFields(value, AUTOSTOP_FIELDS, "autostop", path)
+    : typed(
+        "true, false, minutes, a time such as 10m, or a mapping",
+        (one) => one.kind === "bool" || isInteger(one) || (one.kind === "str" && TIME.test(one.value)),
+      )(value, path);
+
+const size = typed(
+  "a size such as 256 or 1TB",
+  (value) => (isInteger(value) || value.kind === "str") && above(value, SIZE),
 );
+
+/** What Python's `float()` takes, as far as people write it. */
+const FLOAT = "\\s*[+]?(?:[0-9][0-9_]*\\.?[0-9]*|\\.[0-9]+)(?:e[+-]?[0-9]+)?\\s*";
+const cpus = typed("a number above 0, or one with a + behind it", (value) =>
+  above(value, new RegExp(`^${FLOAT}[+]?$`, "i")),
+);
+/** Slurm takes 0 too: it then asks for no memory at all. */
+const memory = typed("a number of GB, or a size such as 64GB, 64GB+", (value) =>
+  value.kind === "int" || value.kind === "float"
+    ? value.value >= 0
+    : value.kind === "str" && new RegExp(`^${FLOAT}(?:[kmgtp][bi])?[+]?x?$`, "i").test(value.value),
+);
+
+const DISK_TIER = matching("one of low, medium, high, ultra, best", /^(?:low|medium|high|ultra|best)$/i);
+const NETWORK_TIER = matching("one of standard, best", /^(?:standard|best)$/i);
+/** `cloud[/region[/zone]]`, or a context of Kubernetes with slashes of its own; which clouds there are SkyPilot knows. */
+const INFRA = matching(
+  "a cloud, with a region and a zone behind slashes",
+  /^(?:(?:kubernetes|k8s)(?:\/.+)?|[^/\s]+(?:\/[^/]+(?:\/[^/]+)?)?)$/i,
+);
+const priority = typed(
+  "a whole number from -1000 to 1000",
+  (value) => isInteger(value) && "value" in value && Math.abs(Number(value.value)) <= 1000,
+);
+const cost = typed("a number above 0", (value) => above(value));
+
+const ACCELERATOR_ARGS: Readonly<Record<string, Check>> = {
+  runtime_version: str,
+  tpu_name: str,
+  tpu_vm: bool,
+  gcp_queued_resource: bool,
+};
+const acceleratorArgs: Check = (value, path) =>
+  value.kind === "map" ? checkFields(value, ACCELERATOR_ARGS, "accelerator_args", path) : dict(value, path);
 
 const ports: Check = (value, path) =>
   value.kind === "list" ? listOf(strOrInt)(value, path) : orNull(strOrInt)(value, path);
@@ -160,27 +157,27 @@ const CANDIDATE_FIELDS: Readonly<Record<string, Check>> = {
   cloud: str,
   region: str,
   zone: str,
-  infra: str,
-  cpus: strOrNumber,
-  memory: strOrNumber,
+  infra: INFRA,
+  cpus,
+  memory,
   accelerators: oneAccelerator,
   instance_type: str,
   use_spot: bool,
   job_recovery: strOrDict,
   volumes: listOf(dict),
-  disk_size: strOrInt,
-  ephemeral_storage: strOrInt,
-  disk_tier: str,
-  network_tier: str,
+  disk_size: size,
+  ephemeral_storage: size,
+  disk_tier: DISK_TIER,
+  network_tier: NETWORK_TIER,
   local_disk: str,
-  max_hourly_cost: number,
+  max_hourly_cost: cost,
   ports,
   labels: dictOf(str),
-  accelerator_args: dict,
+  accelerator_args: acceleratorArgs,
   _no_missing_accel_warnings: bool,
   image_id: orNull(strOrDict),
   autostop,
-  priority: int,
+  priority,
   priority_class: str,
   _docker_login_config: dict,
   _is_image_managed: bool,

@@ -49,3 +49,12 @@ function nested(value: YamlValue): string {
   if (value.set) return `{${value.entries.map(({ key }) => nested(key)).join(", ")}}`;
   return `{${value.entries.map(({ key, value: of }) => `${nested(key)}: ${nested(of)}`).join(", ")}}`;
 }
+
+/** Python's `repr()` of an `!!omap` or `!!pairs`, a list of pairs; null for items that are not one pair each. */
+export function pyPairs(items: readonly YamlValue[]): string | null {
+  const pairs = items.map((item) => {
+    const [entry] = item.kind === "map" && item.entries.length === 1 ? item.entries : [];
+    return entry === undefined ? null : `(${nested(entry.key)}, ${nested(entry.value)})`;
+  });
+  return pairs.includes(null) ? null : `[${pairs.join(", ")}]`;
+}

@@ -16,7 +16,7 @@ import { shown } from "../lib/shown.ts";
 import { lenientTokens } from "./lexer.ts";
 import { placeOf, syntaxError, Unreadable } from "./problem.ts";
 import { plainScalar, pyScalar, ScalarError, taggedScalar, type YamlScalar } from "./scalar.ts";
-import type { YamlEntry, YamlValue } from "./value.ts";
+import { pyPairs, type YamlEntry, type YamlValue } from "./value.ts";
 
 /** A task carries its setup and run scripts, twice in an admin-policy request; more than this is not a task. */
 const MAX_CHARS = 4 << 20;
@@ -123,6 +123,11 @@ class Reader {
     if (isSeq(node)) {
       this.refuseTag(node, ["seq", "omap", "pairs"]);
       const items = (node.items as Node[]).map((item) => this.read(item));
+      if (/:(?:omap|pairs)$/.test(node.tag ?? "")) {
+        const repr = pyPairs(items);
+        if (repr === null) throw this.fail(node, "its tag wants items of one pair each");
+        return { kind: "other", type: "list", text: repr, repr, at: offsetOf(node), node, alias: false };
+      }
       return { kind: "list", items, at: offsetOf(node), node, alias: false };
     }
     if (isScalar(node)) {
