@@ -3,6 +3,8 @@ const HALVES: ReadonlySet<unknown> = new Set([
   "BartForCausalLM",
   "CLIPForImageClassification",
   "MBartForCausalLM",
+  "MarianForCausalLM",
+  "PegasusForCausalLM",
   "Siglip2ForImageClassification",
   "SiglipForImageClassification",
   "WhisperForAudioClassification",
@@ -11,7 +13,7 @@ const HALVES: ReadonlySet<unknown> = new Set([
 
 /** Heads of decoders that are counted and walked for what they are; a name may also be absent. */
 const HEADS =
-  /^$|(?:ForCausalLM|LMHeadModel|ForConditionalGeneration|ForSequenceClassification|ForTokenClassification|ForQuestionAnswering)$|(?<!DoubleHeads|Reward)Model$/;
+  /^$|(?:ForCausalLM|ForMaskedLM|LMHeadModel|ForConditionalGeneration|ForSequenceClassification|ForTokenClassification|ForQuestionAnswering)$|(?<!DoubleHeads|Reward)Model$/;
 
 /** Classes of stacks whose head is none of those that are counted. */
 const OTHER_HEADS: ReadonlySet<unknown> = new Set(["BartForQuestionAnswering", "MBartForQuestionAnswering"]);

@@ -14,6 +14,10 @@ export interface TextInput {
     readonly perSample: boolean;
     /** Rows that no token gets (RoBERTa's and BART's first two). */
     readonly reserved: number;
+    /** Sines that no training changes (Pegasus). */
+    readonly frozen?: boolean;
+    /** The same, and no parameter (M2M-100). */
+    readonly buffer?: boolean;
   } | null;
   /** Rows of a table of token types; 0 without one. */
   readonly tokenTypes: number;

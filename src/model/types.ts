@@ -83,6 +83,7 @@ export interface DecoderShape {
     | "gelu-tanh"
     | "gelu-new"
     | "gelu-fast"
+    | "gelu-erf"
     | "relu"
     | "relu2"
     | "gelu-function"
@@ -184,6 +185,8 @@ export interface DecoderShape {
   readonly rotaryComplex?: boolean;
   /** Cosines and sines are those of each sample (the Qwen families with images). */
   readonly rotaryPerSample?: boolean;
+  /** Queries are multiplied by a number for each position, in their own dtype (ministral3). */
+  readonly queryRescaled?: boolean;
   /** Queries are multiplied by a number for each position, in fp32 (llama4's layers without positions). */
   readonly queryTuned?: boolean;
   /** A mixture of experts in the place of the feed-forward block. */

@@ -25,13 +25,9 @@ export function scoresLoss(
     return { loss, handed: [hidden] };
   }
   const { labels } = scores;
-  let input = hidden;
-  if (scores.dropout) {
-    input = ops.dropout(hidden);
-    ops.drop(hidden);
-  }
+  // Names of the model's forward hold all of these until the loss is there.
+  const input = scores.dropout ? ops.dropout(hidden) : ops.alias(hidden);
   const logits = ops.linear(input, weight, bias, labels);
-  ops.drop(input);
   if (scores.of === "tokens") {
     const upcast = ops.cast(logits, FP32);
     const targets = ops.tensor(0, ops.tokens, INT64);
@@ -41,11 +37,12 @@ export function scoresLoss(
       ops.like(probs),
     ]);
     ops.drop(upcast, targets, probs);
+    ops.drop(hidden, input);
     return { loss, handed: [logits] };
   }
   // One row a sample is taken; its gradient is one of all rows.
   const picked = ops.record(ops.tensor(0, labels, logits.width), [logits], [], () => [ops.like(logits)]);
   const loss = ops.record(ops.tensor(1, 0, FP32), [picked], [picked.storage], () => [ops.like(picked)]);
-  ops.drop(logits);
+  ops.drop(hidden, input, logits);
   return { loss, handed: [picked] };
 }

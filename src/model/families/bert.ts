@@ -82,10 +82,13 @@ function bertLike(family: BertLike): FamilyReader {
       const vocab = config.size("vocab_size", family.vocab);
       const positions = config.size("max_position_embeddings", 512);
       const types = family.tokenTypes && config.sizeOrZero("type_vocab_size", family.tokenTypes);
+      // ERNIE: a further table that few of its files ask for.
+      const tasks = config.flag("use_task_id", false) ? config.size("task_type_vocab_size", 3) : 0;
       const head = bertHead(config, hidden, vocab, family);
       const buckets = family.relativeBuckets ? config.size("relative_attention_num_buckets", 32) * heads : 0;
       const groups: ParamGroup[] = [
         { name: "embeddings", count: (vocab + positions + types) * hidden + layerNorm(hidden) },
+        { name: "task types", count: tasks * hidden },
         { name: "encoder layers", count: layers * encoderLayer(hidden, ffn) },
         { name: "relative positions", count: buckets },
         { name: "pooler", count: head.pooler ? linear(hidden, hidden, true) : 0 },
@@ -131,7 +134,7 @@ function withBuckets(config: ConfigReader, { stacks, head }: StackModel): StackM
 }
 
 export const bert = bertLike({
-  types: ["bert"],
+  types: ["bert", "ernie"],
   vocab: 30522,
   tokenTypes: 2,
   pooler: true,
@@ -142,7 +145,7 @@ export const bert = bertLike({
 });
 
 export const roberta = bertLike({
-  types: ["roberta"],
+  types: ["roberta", "data2vec-text"],
   vocab: 50265,
   tokenTypes: 2,
   pooler: true,

@@ -3,7 +3,7 @@ import { activationOf, baseShape, drops } from "./shapes.ts";
 
 /** GPT-2. Class defaults: `GPT2Config` of transformers 5.24. */
 export const gpt2: FamilyReader = {
-  types: ["gpt2"],
+  types: ["gpt2", "gpt-sw3"],
   read(config) {
     const hidden = config.size(["n_embd", "hidden_size"], 768);
     const heads = config.size(["n_head", "num_attention_heads"], 12);

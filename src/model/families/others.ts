@@ -6,6 +6,7 @@ import { DELTA_NETS } from "./delta-net.ts";
 import { DENSE_LAYER_NORM } from "./dense-layer-norm.ts";
 import { DENSE_RMS } from "./dense-rms.ts";
 import { FACTORISED } from "./electra.ts";
+import { esm } from "./esm.ts";
 import { MORE_GEMMA } from "./gemma-more.ts";
 import { graniteHybrid } from "./granite-hybrid.ts";
 import { lfm2 } from "./lfm2.ts";
@@ -40,6 +41,7 @@ export function others(lookup: (type: string) => FamilyReader | null): readonly 
     ...BERTS,
     ...FACTORISED,
     modernbert,
+    esm,
     ...DEBERTAS,
     ...SEQ2SEQ,
     ...AUDIO,

@@ -94,11 +94,25 @@ interface BartSizes extends Depths {
   readonly positions: number;
 }
 
-/** BART, and mBART with norms before each part and at each stack's end. */
-export function bartStacks(config: ConfigReader, sizes: BartSizes, pre: boolean, tied: boolean) {
+export interface BartKind {
+  /** Norms before each part and at each stack's end. */
+  readonly pre: boolean;
+  /** Positions are a table that is trained, with two rows kept; one of sines that is not; or no parameter. */
+  readonly positions: "learned" | "sines" | "buffer";
+  readonly embedNorm: boolean;
+  /** A buffer is added to the scores. */
+  readonly added: boolean;
+  readonly activation: string;
+  /** Class default of the dropout on probabilities. */
+  readonly attentionDropout: number;
+}
+
+/** BART and its like. */
+export function bartStacks(config: ConfigReader, sizes: BartSizes, kind: BartKind, tied: boolean) {
   const { hidden, vocab, positions } = sizes;
+  const { pre } = kind;
   const dropout = drops(config, "dropout", 0.1);
-  const { activation, assumed } = stackActivation(config, "activation_function", "gelu");
+  const { activation, assumed } = stackActivation(config, "activation_function", kind.activation);
   const block = (heads: number, ffn: number) =>
     bertBlock(
       { hidden, heads, ffn },
@@ -107,7 +121,7 @@ export function bartStacks(config: ConfigReader, sizes: BartSizes, pre: boolean,
         attention: { ...PLAIN_ATTENTION, alwaysMasked: true },
         activation,
         dropout: {
-          attention: drops(config, "attention_dropout", 0),
+          attention: drops(config, "attention_dropout", kind.attentionDropout),
           attended: dropout,
           fed: dropout,
           inner: drops(config, "activation_dropout", 0),
@@ -117,9 +131,14 @@ export function bartStacks(config: ConfigReader, sizes: BartSizes, pre: boolean,
     );
   const input = (perSample: boolean, sharesTable: boolean) =>
     textInput(vocab, hidden, {
-      positions: { rows: positions + 2, perSample, reserved: 2 },
+      positions:
+        kind.positions === "buffer"
+          ? { rows: positions + 2, perSample: true, reserved: 2, buffer: true }
+          : kind.positions === "sines"
+            ? { rows: positions, perSample: false, reserved: 0, frozen: true }
+            : { rows: positions + 2, perSample, reserved: 2 },
       scaled: true,
-      norm: "layer",
+      norm: kind.embedNorm ? "layer" : null,
       dropout,
       sharesTable,
     });
@@ -138,7 +157,7 @@ export function bartStacks(config: ConfigReader, sizes: BartSizes, pre: boolean,
     }),
   ];
   const name = config.architecture();
-  let head: StackHead = vocabularyHead(vocab, { tied, added: true });
+  let head: StackHead = vocabularyHead(vocab, { tied, added: kind.added });
   const said = [...assumed];
   if (name.endsWith("Model")) head = BARE;
   else if (name.endsWith("ForSequenceClassification")) {

@@ -4,7 +4,7 @@ import { encoderLayer, gatedMlp, layerNorm, linear, plainMlp } from "../parts.ts
 import type { ParamGroup } from "../types.ts";
 import { labels, nearest, partsStructure } from "./base.ts";
 import { encoderShape } from "./encoder-shape.ts";
-import { bartStacks, t5Stacks, whisperStacks } from "./seq2seq-stacks.ts";
+import { type BartKind, bartStacks, t5Stacks, whisperStacks } from "./seq2seq-stacks.ts";
 import { BARE_NOTE } from "./stack-parts.ts";
 
 const TWO_STACKS = "encoder and decoder walked as one stack, cross attention as more layers";
@@ -102,11 +102,64 @@ function classifierHead(config: ConfigReader, name: string, hidden: number): num
   return linear(hidden, hidden, true) + linear(hidden, labels(config), true);
 }
 
-/** BART and mBART: learned positions with two rows kept; mBART norms each stack's output too. */
+/** In what models of BART's kind differ. */
+const BART_KINDS: Readonly<Record<string, BartKind>> = {
+  bart: {
+    pre: false,
+    positions: "learned",
+    embedNorm: true,
+    added: true,
+    activation: "gelu",
+    attentionDropout: 0,
+  },
+  mbart: {
+    pre: true,
+    positions: "learned",
+    embedNorm: true,
+    added: true,
+    activation: "gelu",
+    attentionDropout: 0,
+  },
+  marian: {
+    pre: false,
+    positions: "sines",
+    embedNorm: false,
+    added: true,
+    activation: "gelu",
+    attentionDropout: 0,
+  },
+  pegasus: {
+    pre: true,
+    positions: "sines",
+    embedNorm: false,
+    added: true,
+    activation: "gelu",
+    attentionDropout: 0,
+  },
+  m2m_100: {
+    pre: true,
+    positions: "buffer",
+    embedNorm: false,
+    added: false,
+    activation: "relu",
+    attentionDropout: 0.1,
+  },
+};
+
+/** Rows of the position table of each stack that are parameters. */
+function positionRows({ positions }: BartKind, longest: number): number {
+  return positions === "learned" ? longest + 2 : positions === "sines" ? longest : 0;
+}
+
+/**
+ * BART and mBART: learned positions with two rows kept; mBART norms each stack's output too. Marian (OPUS-MT), Pegasus
+ * and M2M-100 (NLLB) have sines for positions and no norm after them.
+ */
 export const bart: FamilyReader = {
-  types: ["bart", "mbart"],
+  types: Object.keys(BART_KINDS),
   read(config) {
     const type = config.text("model_type", "bart");
+    const kind = BART_KINDS[type]!;
     const hidden = config.size(["d_model", "hidden_size"]);
     const encoderLayers = config.size(["encoder_layers", "num_hidden_layers"]);
     const decoderLayers = config.size("decoder_layers", 12);
@@ -124,10 +177,13 @@ export const bart: FamilyReader = {
     const count = config.has(["num_labels", "id2label"]) ? labels(config) : 3;
     const groups: ParamGroup[] = [
       { name: "token embedding", count: vocab * hidden * (tied ? 1 : 3) },
-      { name: "positions and their norms", count: 2 * ((positions + 2) * hidden + layerNorm(hidden)) },
+      {
+        name: "positions and their norms",
+        count: 2 * (positionRows(kind, positions) * hidden + (kind.embedNorm ? layerNorm(hidden) : 0)),
+      },
       { name: "encoder", count: encoderLayers * encoderLayer(hidden, encoderFfn) },
       { name: "decoder", count: decoderLayers * (encoderLayer(hidden, decoderFfn) + cross) },
-      { name: "final norms", count: type === "mbart" ? 2 * layerNorm(hidden) : 0 },
+      { name: "final norms", count: kind.pre ? 2 * layerNorm(hidden) : 0 },
       { name: "output head", count: tied || bare || classifier ? 0 : vocab * hidden },
       {
         name: "classifier",
@@ -147,7 +203,7 @@ export const bart: FamilyReader = {
         vocab,
         positions,
       },
-      type === "mbart",
+      kind,
       tied,
     );
     return partsStructure(
@@ -160,7 +216,7 @@ export const bart: FamilyReader = {
       {
         contextTokens: positions,
         stacks: step.stacks,
-        assumed: step.assumed,
+        assumed: type === "marian" ? [...step.assumed, nearest("pegasus")] : step.assumed,
         notes: bare ? [BARE_NOTE] : [],
       },
     );

@@ -82,6 +82,7 @@ const ACTIVATIONS: Readonly<Record<string, DecoderShape["activation"]>> = {
   gelu_pytorch_tanh: "gelu-tanh",
   gelu_new: "gelu-new",
   gelu_fast: "gelu-fast",
+  gelu_python: "gelu-erf",
   relu: "relu",
   relu2: "relu2",
 };

@@ -36,10 +36,12 @@ function classifies(config: ConfigReader): boolean {
   return config.architecture().endsWith("ForImageClassification");
 }
 
-/** ViT: class token, learned positions; the bare model pools, the classifier does not. */
+/** ViT: class token, learned positions; the bare model pools, the classifier does not. DeiT has a second such token. */
 export const vit: FamilyReader = {
-  types: ["vit"],
+  types: ["vit", "deit"],
   read(config) {
+    const type = config.text("model_type", "vit");
+    const distilling = type === "deit" ? 1 : 0;
     const hidden = config.size("hidden_size");
     const layers = config.size("num_hidden_layers");
     const ffn = config.size("intermediate_size", 3072);
@@ -54,9 +56,9 @@ export const vit: FamilyReader = {
     const bare = name.endsWith("Model");
     const pooled = config.size("pooler_output_size", hidden);
     const groups: ParamGroup[] = [
-      { name: "class token", count: hidden },
+      { name: "class token", count: (1 + distilling) * hidden },
       { name: "patch embedding", count: linear(grid.pixels, hidden, true) },
-      { name: "positions", count: (grid.count + 1) * hidden },
+      { name: "positions", count: (grid.count + 1 + distilling) * hidden },
       { name: "encoder layers", count: layers * layer },
       { name: "final norm", count: layerNorm(hidden) },
       { name: "pooler", count: bare ? linear(hidden, pooled, true) : 0 },
@@ -64,13 +66,14 @@ export const vit: FamilyReader = {
     ];
     const shape = towerShape(config, { hidden: 768, layers: 12, heads: 12, ffn: 3072 });
     if (!bare && !classifies(config))
-      return partsStructure("vit", groups, shape, { contextTokens: grid.count + 1, assumed: IMAGES });
+      return partsStructure(type, groups, shape, { contextTokens: grid.count + 1, assumed: IMAGES });
     const step = imageStacks(
       config,
       { hidden, heads, ffn, layers },
       {
         classToken: true,
-        registers: 0,
+        // One more token, whose row of positions counts outside.
+        registers: distilling,
         maskToken: false,
         patchBias: true,
         softmaxFull: true,
@@ -79,7 +82,7 @@ export const vit: FamilyReader = {
       },
       "vit",
     );
-    return partsStructure("vit", groups, shape, {
+    return partsStructure(type, groups, shape, {
       contextTokens: grid.count + 1,
       stacks: step.stacks,
       assumed: step.assumed,

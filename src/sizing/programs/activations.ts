@@ -35,6 +35,19 @@ export function geluFast(ops: Ops, x: Tensor): Tensor {
   return out;
 }
 
+/** `x * 0.5 * (1 + erf(x / sqrt(2)))`, which keeps what `erf` is given (ESM). */
+export function geluErf(ops: Ops, x: Tensor): Tensor {
+  const halved = ops.scaled(x);
+  const divided = ops.scaled(x);
+  const erf = ops.record(ops.like(divided), [divided], [divided.storage], (grad) => [ops.like(grad)]);
+  ops.drop(divided);
+  const shifted = ops.shifted(erf);
+  ops.drop(erf);
+  const out = ops.product(halved, shifted);
+  ops.drop(halved, shifted);
+  return out;
+}
+
 /** xIELU in Python, with two learned scalars (`activations.py`). */
 export function xielu(ops: Ops, x: Tensor, [positive, negative]: readonly Leaf[]): Tensor {
   const alphaP = softplus(ops, positive!);

@@ -96,6 +96,7 @@ export function attend(
       q = replaced(ops, q, (t) => normalize(ops, t, queryNorm));
       k = replaced(ops, k, (t) => normalize(ops, t, keyNorm));
     }
+    if (shape.queryRescaled) q = replaced(ops, q, (t) => ops.scaled(t));
     if (shape.queryTuned) {
       const scales = ops.tensor(ops.tokens, 0, FP32);
       q = replaced(ops, q, (t) => replaced(ops, ops.product(t, scales), (u) => ops.cast(u, t.width)));

@@ -82,6 +82,8 @@ export function activate(
       return geluNew(ops, x);
     case "gelu-fast":
       return rare().geluFast(ops, x);
+    case "gelu-erf":
+      return rare().geluErf(ops, x);
     case "gelu-function":
       return rare().geluFunction(ops, x);
     case "xielu":

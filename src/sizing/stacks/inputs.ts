@@ -1,4 +1,5 @@
 import type { Stack, TextInput } from "../../model/stacks.ts";
+import { rounded } from "../memory.ts";
 import type { Projection } from "../programs/context.ts";
 import type { Leaf, Node, Tensor } from "../tape.ts";
 import { dropped, replaced } from "./kernels.ts";
@@ -51,7 +52,7 @@ export function inputModules(shop: Shop, { input, block }: Stack, before: Leaf |
       return {
         ...none,
         table,
-        positions: input.positions === null ? null : tableOf(shop, input.positions.rows, width),
+        positions: positionTable(shop, input, width),
         types: input.tokenTypes === 0 ? null : tableOf(shop, input.tokenTypes, width),
         norm: normOf(input.norm, projection?.beforeNorm ? hidden : width),
         projection: projection === null ? null : linear(shop, width, hidden, projection.bias),
@@ -93,6 +94,20 @@ export function inputModules(shop: Shop, { input, block }: Stack, before: Leaf |
         })),
       };
   }
+}
+
+/** The table of positions, where it is one of parameters. */
+function positionTable(shop: Shop, { positions }: TextInput, width: number): Leaf | null {
+  if (positions === null || positions.buffer) return null;
+  if (!positions.frozen) return tableOf(shop, positions.rows, width);
+  return shop.ops.leaf(positions.rows * width, shop.weightWidth, false);
+}
+
+/** Bytes of positions that are a buffer beside the parameters. */
+export function bufferBytes({ input }: Stack, weightWidth: number): number {
+  return input.kind === "text" && input.positions?.buffer
+    ? rounded(input.positions.rows * input.width * weightWidth)
+    : 0;
 }
 
 /** A convolution's kernel, of which an optimizer that keeps means keeps those over its last two sides. */
@@ -169,7 +184,7 @@ function text(
     const perSample = input.positions?.perSample ?? false;
     if (perSample) ids.push(ops.tensor(0, tokens, INT64));
     plus(ops.lookup(positions, width, tokens, perSample));
-  }
+  } else if (input.positions?.buffer) plus(ops.tensor(0, width * tokens, table!.width));
   if (projection !== null && input.projection?.beforeNorm)
     x = replaced(ops, x, (t) => apply(ops, t, projection));
   if (norm !== null) x = replaced(ops, x, (t) => normalized(ops, t, norm));

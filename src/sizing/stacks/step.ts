@@ -7,7 +7,7 @@ import type { Plan } from "../recipe.ts";
 import type { StepResult } from "../step.ts";
 import type { Tensor } from "../tape.ts";
 import { headOf } from "./heads.ts";
-import { fedBytes } from "./inputs.ts";
+import { bufferBytes, fedBytes } from "./inputs.ts";
 import type { Shop } from "./modules.ts";
 import { StackOps } from "./ops.ts";
 import { type BuiltStack, buildStack, forwardStack, type Kept, type Stretch } from "./run.ts";
@@ -56,6 +56,7 @@ export function stackStep(
   if (plan.paddingMask && !model.limits.lengthless) fed += textTokens * INT64;
   for (const { stack, tokens } of built) fed += stack.crosses ? 0 : fedBytes(stack, tokens, plan.weightWidth);
   ops.shift("inputs", 0, fed);
+  for (const { stack } of built) ops.shift("weights", bufferBytes(stack, plan.weightWidth), 0);
 
   ops.phase = "forward";
   const begin = ops.mark();
