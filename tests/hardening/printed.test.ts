@@ -225,7 +225,11 @@ test("a ledger that someone wrote into by hand", async () => {
 describe("units of systemd", () => {
   const units = (text: string) => [
     systemdUnit("/usr/local/bin/gate", ["--cluster", text], `/var/log/${text}`),
-    bridgeUnit(`/opt/${text}/gate`, ["--campaign", text], { runId: "run-1", path: `/usr/bin:/${text}` }),
+    bridgeUnit(`/opt/${text}/gate`, ["--campaign", text], {
+      runId: "run-1",
+      path: `/usr/bin:/${text}`,
+      allow: [],
+    }),
   ];
   const keys = (unit: string) => unit.split(/[\n\r\0]/).map((line) => line.split("=")[0]);
   for (const name of NAMES.filter((one) => one !== "surrogate")) {
