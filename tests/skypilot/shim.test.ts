@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { rewriteRequestTask } from "../../src/skypilot/rewrite.ts";
 import { readRequestTask } from "../../src/skypilot/task.ts";
+import { BINARY } from "../acceptance/run.ts";
 import { normalForms } from "./documents.ts";
 
 const python = process.env.NEURARCH_TEST_SKY_PYTHON;
@@ -169,6 +170,48 @@ const cases: readonly Case[] = [
     attributes: { timeout_s: 0.3, fail_closed: true },
     check: refused(/Timeout/),
   },
+  {
+    name: "one that will not end, and has started others",
+    binary: standIn("stubborn", "trap '' TERM INT\n(trap '' TERM; sleep 20) &\nsleep 20"),
+    attributes: { timeout_s: 0.3 },
+    check: OPEN(/TimeoutExpired/),
+  },
+  {
+    name: "one that has ended, and left another with its output",
+    binary: standIn("parent", "(setsid sleep 5) &\nexit 0"),
+    attributes: { timeout_s: 0.3 },
+    check: OPEN(/TimeoutExpired/),
+  },
+  {
+    name: "one that says more than anyone reads",
+    binary: standIn("flood", "cat > /dev/null\nyes"),
+    attributes: { timeout_s: 0.3 },
+    check: OPEN(/TimeoutExpired/),
+  },
+  {
+    name: "one that does not read what it is given",
+    binary: standIn("deaf", `exec <&-\necho '{"decision": "allow", "messages": [], "reply": null}'`),
+    check: admitted([]),
+  },
+  {
+    name: "one that is killed after its answer",
+    binary: standIn(
+      "fallen",
+      `cat > /dev/null\necho '{"decision": "refuse", "messages": ["Neurarch: no."], "reply": null}'\nkill -SEGV $$`,
+    ),
+    check: refused(/^Neurarch: no\.$/),
+  },
+  {
+    name: "nesting without end",
+    binary: standIn("deep", "cat > /dev/null\nhead -c 300000 /dev/zero | tr '\\0' '['"),
+    check: OPEN(/RecursionError/),
+  },
+  {
+    name: "bytes that are no text",
+    binary: standIn("bytes", "printf '\\377\\376'"),
+    check: OPEN(/JSONDecodeError/),
+  },
+  { name: "a path that is none", binary: "/x\0y", check: OPEN(/ValueError/) },
   { name: "missing", binary: join(folder, "nowhere"), check: OPEN(/FileNotFoundError/) },
   {
     name: "missing, closed",
@@ -242,10 +285,13 @@ if (python === undefined) {
   describe("the Python policy in SkyPilot itself", () => {
     let outcomes: Outcome[] = [];
     let readBack: object[] = [];
+    let threads: string[] = [];
     beforeAll(async () => {
       const plan = {
         shim: join(import.meta.dir, "../../python-shim"),
         late_environment: { NEURARCH_POLICY_FAIL_CLOSED: "1", HF_TOKEN: "LATE", HF_ENDPOINT: "LATE" },
+        // As an API server's threads ask, all at once: a refusal, a fit and a warning in turn.
+        threads: { binary: BINARY, cards: ["T4:1", "L4:1", "H200:1"], times: 60 },
         texts: rewritten.map(({ before, text }) => [before, text]),
         cases: cases.map(({ binary, attributes, requestName }) => ({
           task: TASK,
@@ -270,9 +316,15 @@ if (python === undefined) {
       const results = JSON.parse(text.trim().split("\n").at(-1)!);
       outcomes = results.cases;
       readBack = results.texts;
+      threads = results.threads;
     }, 60_000);
 
     for (const [index, { name, check }] of cases.entries()) test(name, () => check(outcomes[index]!));
+
+    test("asked by many threads at once, each gets its own answer", () => {
+      const expected = ["T4:1 refused", "L4:1 admitted", "H200:1 admitted"];
+      expect(threads).toEqual(Array.from({ length: 60 }, (_, at) => expected[at % 3]!));
+    });
 
     test("its own texts, sent back and rewritten here, load there with nothing else changed", () => {
       expect(readBack.length).toBeGreaterThan(100);

@@ -4,6 +4,7 @@ import logging
 import os
 import sys
 import tempfile
+from concurrent import futures
 
 HOME = tempfile.mkdtemp(prefix='neurarch-shim-')
 os.environ.update(HOME=HOME, SKYPILOT_DISABLE_USAGE_COLLECTION='1')
@@ -82,5 +83,27 @@ def decoded(before, after):
     }
 
 
-results = {'cases': [run(case) for case in plan['cases']], 'texts': [decoded(*pair) for pair in plan['texts']]}
+def threaded(plan):
+    """The real executable, asked by as many threads as an API server has."""
+    policy = type('P', (neurarch_gate.NeurarchPolicy,), {'binary': plan['binary']})
+
+    def one(index):
+        cards = plan['cards'][index % len(plan['cards'])]
+        config = {'resources': {'accelerators': cards}, 'run': 'x',
+                  'envs': {'NEURARCH_MODEL': 'Qwen/Qwen3-0.6B', 'NEURARCH_BATCH': '1', 'NEURARCH_SEQ_LEN': '2048'}}
+        request = sky.UserRequest(task=sky.Task.from_yaml_config(config),
+                                  skypilot_config=config_utils.Config.from_dict({}),
+                                  request_name=request_names.AdminPolicyRequestName('validate'), at_client_side=False)
+        try:
+            policy().apply(request)
+            return f'{cards} admitted'
+        except exceptions.UserRequestRejectedByPolicy as e:
+            return f'{cards} refused' if f'{cards} holds' in str(e) else str(e)
+
+    with futures.ThreadPoolExecutor(16) as pool:
+        return list(pool.map(one, range(plan['times'])))
+
+
+results = {'cases': [run(case) for case in plan['cases']], 'texts': [decoded(*pair) for pair in plan['texts']],
+           'threads': threaded(plan['threads']) if 'threads' in plan else []}
 print(json.dumps(results, default=str))
