@@ -2,6 +2,7 @@ import type { RunRecord } from "../bridge/campaign/run-record.ts";
 import type { Campaign } from "../bridge/types.ts";
 import { onStopSignals, ownPid, runCommand, startGuard } from "../host/editor.ts";
 import { userId } from "../host/env.ts";
+import { join } from "../host/paths.ts";
 import { GateError } from "../lib/errors.ts";
 import { judgeCampaign } from "./judge.ts";
 import type { RunningDaemon } from "./server.ts";
@@ -21,14 +22,22 @@ export class Refused extends Error {
   override readonly name = "Refused";
 }
 
-/** Judges, listens and makes the allocation ready, unless `stopped` comes first. What fails is taken down again. */
-async function open(command: DaemonCommand, stops: Stops): Promise<RunningDaemon | null> {
+/**
+ * Judges, listens and makes the allocation ready, unless `stopped` comes first. What fails is taken down again. `started`
+ * is called when the state folder and the sockets are ours.
+ */
+async function open(
+  command: DaemonCommand,
+  stops: Stops,
+  started: () => void = () => {},
+): Promise<RunningDaemon | null> {
   const { campaign, log } = command;
   const { refusal, warnings } = await judgeCampaign(campaign, command);
   for (const warning of warnings) log(warning);
   if (refusal !== null) throw new Refused(refusal);
   if (stops.first !== null) return null;
   const daemon = await startBridge({ ...command, pid: ownPid(), userId: userId() });
+  started();
   stops.onSecond = () => daemon.hurry();
   log(`listening on ${campaign.socketPath}; making the allocation ready`);
   const ended = await Promise.race([daemon.open(), stops.signalled.then(() => "stopped" as const)]);
@@ -82,12 +91,14 @@ export async function runUnder(
   releasing: readonly string[],
 ): Promise<number> {
   const stops = new Stops();
-  const guard = startGuard(command.campaign.keep ? ["true"] : releasing, command.env);
+  const groupFile = join(command.campaign.stateDir, "command");
+  let dismissGuard = () => {};
   try {
-    const daemon = await open(command, stops);
+    const daemon = await open(command, stops, () => {
+      dismissGuard = startGuard(groupFile, command.campaign.keep ? ["true"] : releasing, command.env);
+    });
     if (daemon === null) return 143;
-    const running = runCommand(argv, { ...command.env, ...variables });
-    if (running.group !== null) guard.watch(running.group);
+    const running = runCommand(argv, { ...command.env, ...variables }, groupFile);
     let hard = false;
     stops.onFirst = (name) => running.signal(name);
     stops.onSecond = () => {
@@ -104,7 +115,7 @@ export async function runUnder(
     await daemon.close(`the command ended with ${code}`);
     return code;
   } finally {
-    guard.dismiss();
+    dismissGuard();
     stops.end();
   }
 }

@@ -1,9 +1,8 @@
+import { rmSync } from "node:fs";
 import { constants } from "node:os";
 
 /** A command that we run for the user, with our own terminal. */
 export interface Running {
-  /** Its process group, where it has one of its own. */
-  readonly group: number | null;
   /** Its exit code, 128 + n when signal n ended it; 127 where it could not be started. */
   readonly ended: Promise<number>;
   /** Why it could not be started; null when it was. */
@@ -14,18 +13,25 @@ export interface Running {
   sweep(): Promise<void>;
 }
 
+/** Writes its process group down before it becomes the command: whoever ends it when we are killed knows it in time. */
+const NOTING = 'echo "$$" >"$0" && exec "$@"';
+
 /**
  * Starts a command with our standard streams. Away from a terminal it gets a process group of its own, so that nothing
- * it started stays behind; on a terminal it stays in ours, which is the one that may read from it.
+ * it started stays behind, and notes it in `groupFile`; on a terminal it stays in ours, which is the one that may read
+ * from it.
  */
 export function runCommand(
   argv: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
+  groupFile: string,
 ): Running {
   const ownGroup = process.stdin.isTTY !== true;
+  const isThere = Bun.which(argv[0] ?? "", { PATH: env.PATH ?? "" }) !== null;
+  const words = ownGroup && isThere ? ["/bin/sh", "-c", NOTING, groupFile, ...argv] : argv;
   let child: ReturnType<typeof start>;
   const start = () =>
-    Bun.spawn([...argv], {
+    Bun.spawn([...words], {
       stdin: "inherit",
       stdout: "inherit",
       stderr: "inherit",
@@ -36,8 +42,7 @@ export function runCommand(
     child = start();
   } catch (error) {
     const startError = (error as { code?: string }).code ?? String(error);
-    const nothing = { group: null, signal: () => {}, sweep: async () => {} };
-    return { ...nothing, ended: Promise.resolve(127), startError };
+    return { ended: Promise.resolve(127), startError, signal: () => {}, sweep: async () => {} };
   }
   const kill = (name: NodeJS.Signals): boolean => {
     try {
@@ -48,7 +53,6 @@ export function runCommand(
     }
   };
   return {
-    group: ownGroup ? child.pid : null,
     startError: null,
     ended: child.exited.then(() => {
       if (child.signalCode === null) return child.exitCode ?? 1;
@@ -66,35 +70,29 @@ export function runCommand(
   };
 }
 
-/** What ends a command and cleans up behind us when we are killed without a chance to. */
-export interface Guard {
-  /** The command to end then. */
-  watch(group: number): void;
-  /** We end in order. */
-  dismiss(): void;
-}
-
 const GUARD = `
-group=
-while read -r word; do
-  case $word in
-    done) exit 0 ;;
-    *) group=$word ;;
-  esac
-done
-if [ -n "$group" ] && kill -s TERM -- "-$group" 2>/dev/null; then
+read -r word
+[ "$word" != done ] || exit 0
+read -r group <"$0"
+if kill -s TERM -- "-$group" 2>/dev/null; then
   sleep 1
   kill -s KILL -- "-$group" 2>/dev/null
 fi
+rm -f "$0"
 exec "$@"
 `;
 
-/** Starts a shell that waits until we are gone, and runs `argv` then. It holds nothing of ours but a pipe's other end. */
+/**
+ * Starts a shell that waits until we are gone, ends the command whose group stands in `groupFile`, and runs `argv`. It
+ * holds nothing of ours but a pipe's other end. What it gives is called when we end in order.
+ */
 export function startGuard(
+  groupFile: string,
   argv: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
-): Guard {
-  const shell = Bun.spawn(["/bin/sh", "-c", GUARD, "neurarch-gate-guard", ...argv], {
+): () => void {
+  rmSync(groupFile, { force: true });
+  const shell = Bun.spawn(["/bin/sh", "-c", GUARD, groupFile, ...argv], {
     stdin: "pipe",
     stdout: "ignore",
     stderr: "ignore",
@@ -102,11 +100,11 @@ export function startGuard(
     detached: true,
   });
   shell.unref();
-  const say = (word: string) => {
-    shell.stdin.write(`${word}\n`);
+  return () => {
+    shell.stdin.write("done\n");
     void shell.stdin.flush();
+    rmSync(groupFile, { force: true });
   };
-  return { watch: (group) => say(String(group)), dismiss: () => say("done") };
 }
 
 /** Calls back at each request to end (SIGTERM, SIGINT, SIGHUP), until the returned function is called. */

@@ -210,7 +210,7 @@ describe("bridge run", () => {
         [process.execPath, main, "bridge", "run", "--campaign", join(b.root, "campaign.toml"), "--"].concat(
           "sh",
           "-c",
-          `echo up; while :; do touch ${marker}; sleep 0.1; done`,
+          `touch ${marker}; echo up; while :; do touch ${marker}; sleep 0.1; done`,
         ),
         { stdout: "pipe", stderr: "ignore", stdin: "ignore" },
       );

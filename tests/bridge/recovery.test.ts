@@ -1,6 +1,6 @@
 /** What becomes of an evaluation when the world around it fails: each under plain and under decorated logs. */
 import { describe, expect, test } from "bun:test";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Bench, type BenchOptions, bench, RESULT_PATH } from "./bridge-kit.ts";
 import type { Change } from "./standin-sky-world.ts";
@@ -517,6 +517,41 @@ test("an allocation that ended a moment ago costs no attempt", () =>
     const { exit, out, err } = await b.evaluate(["accuracy"]);
     expect([exit, out]).toEqual([0, "checked\n"]);
     expect(err).toContain("The allocation had ended before the job was in it");
+  }));
+
+const BROKEN: readonly (readonly [string, (b: Bench) => void, string])[] = [
+  [
+    "fails",
+    (b) => b.sky.scenario({ rules: [{ on: "status", exit: 1, stderr: "no, token=hf_abcdefghijk\n" }] }),
+    "exit code 1",
+  ],
+  [
+    "prints no JSON",
+    (b) => b.sky.scenario({ rules: [{ on: "status", stdout: "hello\n", exit: 0 }] }),
+    "no JSON",
+  ],
+  ["is not there", (b) => rmSync(b.sky.sky), "could not be started: ENOENT"],
+  ["may not be run", (b) => chmodSync(b.sky.sky, 0o644), "could not be started: EACCES"],
+  ["is killed", (b) => writeFileSync(b.sky.sky, "#!/bin/sh\nkill -9 $$\n"), "was killed"],
+];
+test.each(BROKEN)("a sky that %s ends the start at once, and nothing is left", (_, break_, words) =>
+  on({}, async (b) => {
+    break_(b);
+    const daemon = await b.start();
+    expect(await daemon.ended).not.toBe(0);
+    expect(daemon.log()).toContain(words);
+    expect(daemon.log()).not.toContain("hf_abcdefghijk");
+    expect(b.sky.commands()).not.toContain("launch");
+    expect(existsSync(b.socket)).toBe(false);
+  }),
+);
+
+test("a daemon that is ended while sky hangs leaves no call behind", () =>
+  on({ scenario: { rules: [{ on: "status", hang: true }] } }, async (b) => {
+    const daemon = await b.start({ waitFor: "making the allocation ready" });
+    await until(() => b.sky.calls().length > 0);
+    expect(await daemon.kill()).toBe(0);
+    await until(() => !existsSync(`/proc/${b.sky.calls()[0]!.pid}/stat`));
   }));
 
 test("a launch that fails ends the start and is taken down", () =>
