@@ -111,28 +111,27 @@ describe.skipIf(absent !== null && process.env.CI !== "true")("recovery on a rea
       const before = campaign.starts.length;
       await campaign.end("KILL");
       const phases = ["PREPARED", "SUBMITTING", "SUBMITTED", "RUNNING", "COMPLETED"] as const;
+      let told = "";
       for (const phase of phases) {
         const daemon = campaign.serveUntil(phase);
         let over = false;
         void daemon.ended.then(() => {
           over = true;
         });
-        // It takes up by itself what it knows of as submitted.
         while (!over) {
-          if (!["PREPARED", "SUBMITTING"].includes(phase)) {
-            await daemon.ended;
-            break;
-          }
           await until("it listens", () => over || daemon.err().includes("serving run"), 400);
-          if (!over) expect((await campaign.evaluating("accuracy").ended).exit).toBe(2);
-          await daemon.ended;
+          // What it knows of as submitted it takes up by itself; a client may come all the same.
+          const { exit, out } = await campaign.evaluating("accuracy").ended;
+          expect(exit).not.toBe(0);
+          told += out;
         }
         expect((await daemon.ended).exit).toBe(137);
         expect(campaign.last.phase).toBe(phase);
       }
       await campaign.serve();
       const { exit, out } = await campaign.evaluating("accuracy").ended;
-      expect({ exit, out }).toEqual({ exit: 0, out: "measuring first\nmeasured first\n" });
+      expect(exit).toBe(0);
+      expect(told + out).toBe("measuring first\nmeasured first\n");
       expect(campaign.starts.length - before).toBe(1);
       expect(campaign.result).toMatchObject({ class: "COMPLETED", attempt: 1 });
       expect(campaign.last.phase).toBe("ACKNOWLEDGED");
