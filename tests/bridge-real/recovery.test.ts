@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Campaign, counted, GPU, ticks } from "./campaign.ts";
-import { missing, Rig, until } from "./rig.ts";
+import { missing, Rig, type Running, until } from "./rig.ts";
 
 const absent = missing();
 /** An upper bound: on two free cores each takes less than a minute. */
@@ -140,12 +140,12 @@ describe.skipIf(absent !== null && process.env.CI !== "true")("recovery on a rea
   );
 
   /** A connection that is lost and comes back: no attempt is lost, and every line comes once. */
-  const interrupted = async (interrupt: () => Promise<unknown>) => {
+  const interrupted = async (interrupt: (client: Running) => Promise<unknown>) => {
     const before = campaign.starts.length;
     campaign.hold();
     const client = campaign.evaluating("accuracy");
     await campaign.ticking(client);
-    await interrupt();
+    await interrupt(client);
     const seen = ticks(client.out()).length;
     await until("its output goes on", () => ticks(client.out()).length > seen + 5, 400);
     campaign.letGo();
@@ -172,9 +172,9 @@ describe.skipIf(absent !== null && process.env.CI !== "true")("recovery on a rea
   test(
     "sshd is stopped and started in mid-stream",
     async () => {
-      const err = await interrupted(async () => {
+      const err = await interrupted(async (client) => {
         await rig.act("stop_sshd");
-        await until("it is noticed", () => campaign.daemon?.err().includes("TRANSPORT_LOST"));
+        await until("it is noticed", () => client.err().includes("TRANSPORT_LOST"));
         await rig.act("start_sshd");
       });
       expect(err).toContain("TRANSPORT_LOST");
