@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Campaign, counted, GPU, ticks } from "./campaign.ts";
-import { missing, Rig, until } from "./rig.ts";
+import { missing, Rig, type Running, until } from "./rig.ts";
 
 const absent = missing();
 /** An upper bound: on two free cores each takes less than a minute. */
@@ -111,28 +111,27 @@ describe.skipIf(absent !== null && process.env.CI !== "true")("recovery on a rea
       const before = campaign.starts.length;
       await campaign.end("KILL");
       const phases = ["PREPARED", "SUBMITTING", "SUBMITTED", "RUNNING", "COMPLETED"] as const;
+      let told = "";
       for (const phase of phases) {
         const daemon = campaign.serveUntil(phase);
         let over = false;
         void daemon.ended.then(() => {
           over = true;
         });
-        // It takes up by itself what it knows of as submitted.
         while (!over) {
-          if (!["PREPARED", "SUBMITTING"].includes(phase)) {
-            await daemon.ended;
-            break;
-          }
           await until("it listens", () => over || daemon.err().includes("serving run"), 400);
-          if (!over) expect((await campaign.evaluating("accuracy").ended).exit).toBe(2);
-          await daemon.ended;
+          // What it knows of as submitted it takes up by itself; a client may come all the same.
+          const { exit, out } = await campaign.evaluating("accuracy").ended;
+          expect(exit).not.toBe(0);
+          told += out;
         }
         expect((await daemon.ended).exit).toBe(137);
         expect(campaign.last.phase).toBe(phase);
       }
       await campaign.serve();
       const { exit, out } = await campaign.evaluating("accuracy").ended;
-      expect({ exit, out }).toEqual({ exit: 0, out: "measuring first\nmeasured first\n" });
+      expect(exit).toBe(0);
+      expect(told + out).toBe("measuring first\nmeasured first\n");
       expect(campaign.starts.length - before).toBe(1);
       expect(campaign.result).toMatchObject({ class: "COMPLETED", attempt: 1 });
       expect(campaign.last.phase).toBe("ACKNOWLEDGED");
@@ -141,12 +140,12 @@ describe.skipIf(absent !== null && process.env.CI !== "true")("recovery on a rea
   );
 
   /** A connection that is lost and comes back: no attempt is lost, and every line comes once. */
-  const interrupted = async (interrupt: () => Promise<unknown>) => {
+  const interrupted = async (interrupt: (client: Running) => Promise<unknown>) => {
     const before = campaign.starts.length;
     campaign.hold();
     const client = campaign.evaluating("accuracy");
     await campaign.ticking(client);
-    await interrupt();
+    await interrupt(client);
     const seen = ticks(client.out()).length;
     await until("its output goes on", () => ticks(client.out()).length > seen + 5, 400);
     campaign.letGo();
@@ -173,9 +172,9 @@ describe.skipIf(absent !== null && process.env.CI !== "true")("recovery on a rea
   test(
     "sshd is stopped and started in mid-stream",
     async () => {
-      const err = await interrupted(async () => {
+      const err = await interrupted(async (client) => {
         await rig.act("stop_sshd");
-        await until("it is noticed", () => campaign.daemon?.err().includes("TRANSPORT_LOST"));
+        await until("it is noticed", () => client.err().includes("TRANSPORT_LOST"));
         await rig.act("start_sshd");
       });
       expect(err).toContain("TRANSPORT_LOST");
