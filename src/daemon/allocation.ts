@@ -85,7 +85,8 @@ export function makeAllocations(options: AllocationOptions): Allocations {
     for (let tries = 1; ; tries++) {
       const view = await sky.cluster(clusterName);
       if (view.ok && view.value.state !== "ABSENT") isTouched = true;
-      if (view.ok && !view.value.stale) return view;
+      if (view.ok && (!view.value.stale || (view.value.state === "INIT" && view.value.isSilent === true)))
+        return view;
       if (tries >= READ_TRIES || (!view.ok && !isAway(view.error))) {
         if (!view.ok) return view;
         return fail({

@@ -65,3 +65,18 @@ export async function saved(context: Context, step: Step): Promise<JournalRecord
   context.onTransition(record);
   return record;
 }
+
+/**
+ * Puts a step down and does not wait: it is durable with whatever is next, and nothing follows from it that a restart would
+ * not find out. A disk that refuses it refuses what is next as well.
+ */
+export function noted(context: Context, step: Step): JournalRecord {
+  if (!step.ok) throw new GateError("internal", step.error);
+  const record = step.value;
+  context.journal.put(record);
+  void context.journal.commit().then(
+    () => context.onTransition(record),
+    () => undefined,
+  );
+  return record;
+}

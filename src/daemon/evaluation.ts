@@ -1,6 +1,6 @@
 import { cancelRequested, complete, type Step } from "../bridge/journal/transitions.ts";
 import type { EvaluationRequest, EvaluationResult, JournalRecord, Phase } from "../bridge/types.ts";
-import { type Context, type Outcome, problem, saved } from "./context.ts";
+import { type Context, noted, type Outcome, problem, saved } from "./context.ts";
 import { follow } from "./follow.ts";
 import { gather } from "./gather.ts";
 import { Output, spoken } from "./output.ts";
@@ -57,6 +57,11 @@ export class Evaluation {
     const step = take(this.record);
     if (step.ok) this.record = step.value;
     await saved(this.context, step);
+  }
+
+  /** The same where nothing follows that needs it on the disk: what is delivered or changed later waits for it. */
+  note(take: (record: JournalRecord) => Step): void {
+    this.record = noted(this.context, take(this.record));
   }
 
   async finish(result: EvaluationResult): Promise<Outcome> {

@@ -17,8 +17,7 @@ export async function follow(evaluation: Evaluation): Promise<Outcome | null> {
     const outcome = await resume(evaluation);
     if (outcome !== null || evaluation.record.phase === "PREPARED") return outcome;
   }
-  if (evaluation.record.phase === "SUBMITTED")
-    await evaluation.step((record) => running(record, context.nowMs()));
+  if (evaluation.record.phase === "SUBMITTED") evaluation.note((record) => running(record, context.nowMs()));
   const stopTimer = watchTimeout(evaluation);
   try {
     for (let reread = 0; ; ) {

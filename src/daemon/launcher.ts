@@ -35,8 +35,9 @@ export class Launcher {
     for (let waitMs = pollMs / 3; ; waitMs = pollMs) {
       const ended = await Promise.race([call, stopped, sleep(waitMs).then(() => "look" as const)]);
       if (ended !== "look") return ended;
-      const view = await sky.cluster(clusterName);
-      if (!view.ok || view.value.stale) patience.unreachable();
+      // Without a refresh: the launch itself has the cluster's lock, and its own record is what is asked for.
+      const view = await sky.cluster(clusterName, "plain");
+      if (!view.ok) patience.unreachable();
       else if (view.value.state === "INIT") tell();
       else patience.unseen();
       const why = patience.over();

@@ -115,7 +115,7 @@ async function answered(
 }
 
 async function accepted(evaluation: Evaluation, remoteJobId: number): Promise<null> {
-  await evaluation.step((record) => submitted(record, remoteJobId, record.allocation!.clusterName));
+  evaluation.note((record) => submitted(record, remoteJobId, record.allocation!.clusterName));
   // A cancellation that came while there was nothing to cancel.
   if (evaluation.record.cancelRequested) {
     const { context, record } = evaluation;

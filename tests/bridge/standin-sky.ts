@@ -88,8 +88,11 @@ function doStatus(world: World, argv: readonly string[]): void {
       continue;
     } else if (refresh) {
       updatedAt = Math.floor(Date.now() / 1000);
-      if (cluster.pendingUntil !== undefined) Object.assign(cluster, world.admit(cluster));
-      else if (cluster.status === "INIT") {
+      if (cluster.pendingUntil !== undefined) {
+        Object.assign(cluster, world.admit(cluster));
+        // Its launch has the lock: sky gives the old record without a word.
+        if (cluster.status === "INIT") updatedAt = Math.floor(cluster.launchedAt) - 60;
+      } else if (cluster.status === "INIT") {
         cluster.polls++;
         if (cluster.polls > (world.scenario.initPolls ?? 2)) cluster.status = "UP";
         world.save(cluster);

@@ -28,6 +28,8 @@ export interface ClusterFound {
   } | null;
   /** sky could not reach the cluster and answered from memory. */
   readonly stale: boolean;
+  /** It did so without a word: as a rule because a launch of that very cluster, in a queue for hours maybe, has its lock. */
+  readonly isSilent?: boolean;
   readonly launchedMs: number | null;
   /** Text around the JSON, for the evidence table. */
   readonly notice: string;
@@ -86,9 +88,13 @@ export function readCluster(
     return fail("status JSON has an entry that is no cluster");
   const record = (list as Record<string, unknown>[]).find((each) => each.name === name);
   const updated = record?.status_updated_at;
-  const stale =
+  const failed = refreshedMs !== null && NOT_REFRESHED.test(notice);
+  const isSilent =
     refreshedMs !== null &&
-    (NOT_REFRESHED.test(notice) || (typeof updated === "number" && updated * 1000 < refreshedMs - CLOCKS_MS));
+    !failed &&
+    typeof updated === "number" &&
+    updated * 1000 < refreshedMs - CLOCKS_MS;
+  const stale = failed || isSilent;
   if (record === undefined)
     return ok({ state: "ABSENT", nodeNames: null, resources: null, stale, launchedMs: null, notice });
   const said = typeof record.status === "string" ? record.status.toUpperCase() : "";
@@ -98,6 +104,7 @@ export function readCluster(
     nodeNames: namesOf(record.node_names),
     resources: resourcesOf(record),
     stale,
+    ...(isSilent ? { isSilent } : {}),
     launchedMs: typeof launched === "number" && launched > 0 ? Math.round(launched * 1000) : null,
     notice,
   });
