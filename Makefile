@@ -9,7 +9,7 @@ DIGESTS := $(foreach one,catalogue=src/model/catalogue.jsonl lua=lua/cli_filter.
 SOURCES := $(shell find src lua python-shim -type f 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help build schemas man check format test slurm-newer bench oracle accuracy clean
+.PHONY: help build schemas man check format test bridge-real slurm-newer bench oracle accuracy clean
 
 help: ## Print this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ test: ## Install what is missing, then run every test
 
 slurm-newer: build ## Run the tests of a real Slurm under Debian trixie's 24.11 in a chroot (root, 350 MB once)
 	bash tests/slurm/newer.sh
+
+bridge-real: build ## Run the bridge against a real SkyPilot over a real Slurm, TIMES times (root)
+	sh tests/bridge-real/repeat.sh $(or $(TIMES),1)
 
 bench: build ## Measure start-up against named peers, into docs/performance.md
 	sh tests/bench/run.sh

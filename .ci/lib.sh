@@ -53,6 +53,17 @@ setup_build() {
   fi
 }
 
+# sshd itself is wanted, not a service of this machine: its package's start-up script is told not to.
+ssh_server_need() {
+  PATH="$PATH:/usr/sbin:/sbin" command -v sshd >/dev/null 2>&1 && return 0
+  policy=/usr/sbin/policy-rc.d
+  [ -e "$policy" ] || { printf '#!/bin/sh\nexit 101\n' >"$policy" && chmod 755 "$policy" && made=1; }
+  apt_install openssh-server
+  code=$?
+  [ -z "${made:-}" ] || rm -f "$policy"
+  return "$code"
+}
+
 # What the tests drive for real: Slurm with munge and accounting, every Lua it may link, SkyPilot in a venv of its own.
 setup_hosts() {
   apt_need slurmctld slurm-wlm munge || return 1
@@ -64,6 +75,12 @@ setup_hosts() {
   # Opens the report of a ledger.
   apt_need chromium chromium || return 1
   apt_need ssh-keygen openssh-client || return 1
+  # The login node of a cluster that SkyPilot works on; nothing of it is started by the package.
+  ssh_server_need || return 1
+  apt_need rsync rsync || return 1
+  apt_need curl curl || return 1
+  apt_need ip iproute2 || return 1
+  apt_need ps procps || return 1
   for version in 5.1 5.2 5.3 5.4; do apt_need "lua$version" "lua$version" || return 1; done
   # The shells whose completions are tried, what reads the man page, and what checks a JUnit report.
   apt_need zsh zsh || return 1
@@ -71,5 +88,5 @@ setup_hosts() {
   apt_need mandoc mandoc || return 1
   apt_need groff groff-base || return 1
   apt_need xmllint libxml2-utils || return 1
-  venv_need "$ROOT/.cache/sky" sky skypilot==0.13.0 fastapi==0.115.12 starlette==0.46.2
+  venv_need "$ROOT/.cache/sky" sky,hostlist,grpc 'skypilot[slurm]==0.13.0' fastapi==0.115.12 starlette==0.46.2 'setuptools<81'
 }
