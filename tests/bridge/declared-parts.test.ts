@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { normalize } from "node:path";
 import fc from "fast-check";
 import { type Fetched, FetchReader } from "../../src/bridge/declared/fetch.ts";
-import { globExpression, globProblem, isDeclared, isPlainPath } from "../../src/bridge/declared/globs.ts";
+import { globExpression, isDeclared, isPlainPath } from "../../src/bridge/declared/globs.ts";
 import { readManifest, unmatched } from "../../src/bridge/declared/manifest.ts";
 import { rootLines } from "../../src/bridge/declared/root.ts";
 import { tokenFileName } from "../../src/bridge/names.ts";
