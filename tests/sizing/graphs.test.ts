@@ -200,21 +200,28 @@ test("terms add up to their moment, and each has a formula", () => {
     }
 });
 
-test("a graph of 20,000 layers is sized within two seconds", () => {
-  const components = [
-    { id: "in", type: "input", params: { shape: [8] } },
-    ...Array.from({ length: 19_998 }, (_, index) => ({
-      id: `l${index}`,
-      type: "linear",
-      params: { inFeatures: 8, outFeatures: 8 },
-    })),
-  ];
-  const connections = components.slice(1).map(({ id }, index) => ({ from: components[index]!.id, to: id }));
-  const start = performance.now();
-  const read = readGraph({ components, connections });
-  if (!read.ok) throw new Error(read.error.message);
-  expect(peakBytes(sized(read.value, {}), 8)).toBeGreaterThan(0);
-  expect(performance.now() - start).toBeLessThan(2000);
+test("a graph of 20,000 layers takes in proportion to one of 4,000", () => {
+  const fastestMs = (layers: number) => {
+    const components = [
+      { id: "in", type: "input", params: { shape: [8] } },
+      ...Array.from({ length: layers - 2 }, (_, index) => ({
+        id: `l${index}`,
+        type: "linear",
+        params: { inFeatures: 8, outFeatures: 8 },
+      })),
+    ];
+    const connections = components.slice(1).map(({ id }, index) => ({ from: components[index]!.id, to: id }));
+    const rounds = [1, 2, 3].map(() => {
+      const start = performance.now();
+      const read = readGraph({ components, connections });
+      if (!read.ok) throw new Error(read.error.message);
+      expect(peakBytes(sized(read.value, {}), 8)).toBeGreaterThan(0);
+      return performance.now() - start;
+    });
+    return Math.min(...rounds);
+  };
+  // Five times as many: 5 in proportion, 25 where each looks at all the others.
+  expect(fastestMs(20_000) / fastestMs(4_000)).toBeLessThan(15);
 });
 
 test("the page's table is of these rows", () => {

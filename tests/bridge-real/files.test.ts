@@ -1,0 +1,88 @@
+/** Declared files on a real cluster: a nested step, an environment, and large files by way of the persistent folder. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { sha256 } from "../bridge/bridge-kit.ts";
+import { Campaign, type CampaignOptions } from "./campaign.ts";
+import { missing, Rig, until } from "./rig.ts";
+
+const absent = missing();
+
+/** The operator is root here and `pilot` there: the folder is the cluster's user's. */
+const PROFILE: CampaignOptions = {
+  name: "files",
+  profile: `infra = "slurm/lab/mi300"
+accelerator_backend = "rocm"
+accelerator_type = "MI300A"
+accelerators_per_node = 4
+cpus_per_node = 8
+memory_gb_per_node = 8
+exclusive = true
+command_prefix = ["srun", "--overlap", "--ntasks=1"]
+allocation_time = "01:00:00"
+remote_artifact_root = "/tmp/persistent/$USER/vibesys"`,
+  accelerators: 4,
+  backend: "rocm",
+};
+
+describe.skipIf(absent !== null && process.env.CI !== "true")("declared files on a real cluster", () => {
+  let rig: Rig;
+  let campaign: Campaign;
+  const back = () => join(campaign.folder, "returned");
+  const evaluate = (...globs: string[]) =>
+    rig.run(
+      [
+        "/mnt/project/dist/neurarch-gate",
+        "evaluate",
+        "accuracy",
+        "--socket",
+        `${campaign.inside}/s/bridge.sock`,
+        ...globs.flatMap((glob) => ["--artifact", glob]),
+        "--artifact-dir",
+        `${campaign.inside}/returned`,
+      ],
+      campaign.sandbox,
+    );
+
+  beforeAll(async () => {
+    expect(absent).toBeNull();
+    rig = await Rig.start();
+    campaign = new Campaign(rig, PROFILE);
+  }, 600_000);
+  afterAll(() => rig?.stop(), 60_000);
+
+  test("small ones come with the log, large ones by way of the folder that is made", async () => {
+    campaign.write(
+      "bench.sh",
+      `mkdir -p out\nhead -c 9000000 /dev/urandom >out/big.bin\necho "$SLURM_JOB_ID.$SLURM_STEP_ID" >out/small.txt\necho "$VIBESYS_REMOTE_ARTIFACT_ROOT" >>out/small.txt\nln -s /etc/passwd out/link\nsha256sum out/big.bin\n`,
+    );
+    await campaign.serve();
+    const ran = await evaluate("out/*");
+    expect(ran.exit).toBe(0);
+    expect(readdirSync(join(back(), "out")).sort()).toEqual(["big.bin", "small.txt"]);
+    expect(`${sha256(readFileSync(join(back(), "out/big.bin")))}  out/big.bin\n`).toBe(ran.out);
+    expect(readFileSync(join(back(), "out/small.txt"), "utf8")).toMatch(
+      /^\d+\.\d+\n\/tmp\/persistent\/pilot\/vibesys\n$/,
+    );
+    expect(ran.err).toContain("out/link is left out: it is a link");
+    const kept = join(rig.folder, "cluster-tmp/persistent/pilot/vibesys/neurarch-artifacts");
+    expect(readdirSync(kept)).toHaveLength(1);
+    expect(existsSync(join(rig.folder, "cluster-tmp/persistent/root"))).toBe(false);
+  }, 600_000);
+
+  test("the evaluation after it gets its own files on the same allocation", async () => {
+    const before = await rig.jobs("all");
+    rmSync(back(), { recursive: true });
+    campaign.write("bench.sh", "echo again >out/again.txt\n");
+    const ran = await evaluate("out/*");
+    expect(ran.exit).toBe(0);
+    expect(readdirSync(join(back(), "out"))).toEqual(["again.txt"]);
+    expect(await rig.jobs("all")).toEqual(before);
+  }, 600_000);
+
+  test("nothing is left at the end but what the folder keeps for its days", async () => {
+    expect((await campaign.end()).exit).toBe(0);
+    await until("the allocation is gone", async () => (await rig.jobs()).length === 0, 30);
+    expect(campaign.unwhole()).toEqual([]);
+  }, 120_000);
+});
