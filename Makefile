@@ -29,14 +29,11 @@ COMPILE = $(BUN) build --compile --target=$(BUN_TARGET) --format=esm --bytecode 
 	  --define BUILD_VERSION='"$(VERSION)"' --define BUILD_COMMIT='"$(COMMIT)"' --define BUILD_TARGET='"$(TARGET)"' --define BUILD_DAY='"$(DAY)"' \
 	  --define BUILD_DIGESTS='"$(DIGESTS)"' \
 	  src/main.ts
-SUBMIT = dist/first/neurarch-gate slurm --script examples/finetune-qwen3-8b.sbatch --gres gpu:a10g:1 --nodes 1 --config dist/first/gate.toml
 ORDER := dist/submit.order
-$(ORDER): $(SOURCES) package-lock.json Makefile
-	@rm -rf dist/first && mkdir -p dist/first/cache && touch dist/first/gate.toml
+$(ORDER): $(SOURCES) package-lock.json Makefile packaging/submit-order.sh
+	@rm -rf dist/first && mkdir -p dist/first
 	$(COMPILE) --outfile dist/first/neurarch-gate
-	@for way in "" dist/first/order; do \
-	  env XDG_CACHE_HOME="$(CURDIR)/dist/first/cache" BUN_BYTECODE_ORDER_OUT="$$way" $(SUBMIT) | grep '^decision=warn$$' >dist/first/said || : >dist/first/order; done
-	@mv dist/first/order $(ORDER) && rm -rf dist/first
+	@sh packaging/submit-order.sh dist/first $(ORDER) && rm -rf dist/first
 ORDERED = $$([ -s $(ORDER) ] && echo --bytecode-order=$(ORDER))
 $(BIN): $(ORDER)
 	$(COMPILE) $(ORDERED) --outfile $(BIN)

@@ -11,7 +11,8 @@ ROOT=$(CDPATH= cd -- "$HERE/../.." && pwd)
 cd "$ROOT" || exit 1
 [ "$(id -u)" -eq 0 ] || { say "needs root"; exit 1; }
 KEPT=${DIST_CACHE:-$ROOT/.cache/dist}
-RELEASE=$ROOT/dist/release
+# With DIST_CHECK_BUILT=yes what lies in $DIST_RELEASE is tried as it is.
+RELEASE=${DIST_RELEASE:-$ROOT/dist/release}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export ROOT KEPT RELEASE work

@@ -4,31 +4,31 @@
 # Debian machine has its key: the list that everything in it is checked by is known by its digest.
 BIONIC=$KEPT/bionic
 BIONIC_ARCHIVE=http://archive.ubuntu.com/ubuntu
-BIONIC_RELEASE=fc6f245afe3b6b664bd2209327dc6ad2ae873b381d3809edd708fcdf5377c598
+BIONIC_RELEASE=7552d5ab0c3879756a860aaab8e7c2f8ffb9409ea9ff9e65fc046ba5c519ebe5
 make_bionic() {
-  [ ! -e "$BIONIC/.ready" ] || return 0
+  [ ! -e "$BIONIC/.ready" ] || { echo "$BIONIC"; return; }
   rm -rf "$BIONIC"
   # Unpacked only: nothing of it is run but its C library.
   debootstrap --foreign --variant=minbase --no-check-gpg bionic "$BIONIC" "$BIONIC_ARCHIVE" || return 1
   list=$(find "$BIONIC" -name '*bionic_Release' | head -n 1)
   [ -n "$list" ] && echo "$BIONIC_RELEASE  $list" | sha256sum -c || { rm -rf "$BIONIC"; return 1; }
-  touch "$BIONIC/.ready"
+  touch "$BIONIC/.ready" && echo "$BIONIC"
 }
 
 # Debian 11, whole, for its dpkg.
 BULLSEYE=$KEPT/bullseye
 make_bullseye() {
-  [ ! -e "$BULLSEYE/.ready" ] || return 0
+  [ ! -e "$BULLSEYE/.ready" ] || { echo "$BULLSEYE"; return; }
   rm -rf "$BULLSEYE"
   debootstrap --variant=minbase bullseye "$BULLSEYE" http://deb.debian.org/debian || return 1
-  touch "$BULLSEYE/.ready"
+  touch "$BULLSEYE/.ready" && echo "$BULLSEYE"
 }
 
 # musl as Alpine has it since 3.20: the library from Debian trixie's package (bookworm's is too old for today's
 # libstdc++, whose relocations are packed), libstdc++ as it was built on Alpine from a wheel for musl. No Alpine server
 # and no apk is needed.
 make_musl() {
-  [ ! -e "$2/.ready" ] || return 0
+  [ ! -e "$2/.ready" ] || { echo "$2"; return; }
   rm -rf "$2"
   mkdir -p "$2/lib" "$2/usr/lib" "$2/parts/apt/lists/partial" "$2/parts/apt/archives/partial" "$2/parts/wheel"
   echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian trixie main" >"$2/parts/apt/list"
@@ -48,7 +48,7 @@ make_musl() {
   python3 -m zipfile -e "$box"/parts/contourpy-*.whl "$box/parts/wheel" || return 1
   cp "$box"/parts/wheel/contourpy.libs/libgcc_s* "$box/usr/lib/" && cp "$box"/parts/wheel/contourpy.libs/libstdc++* "$box/usr/lib/libstdc++.so.6" || return 1
   rm -rf "$box/parts"
-  touch "$box/.ready"
+  touch "$box/.ready" && echo "$box"
 }
 
 # in_box FOLDER EXECUTABLE: copied into a root and asked there.

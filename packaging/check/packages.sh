@@ -29,7 +29,7 @@ deb_upgrades() {
 deb_goes() {
   in_root "$work/box" dpkg -r neurarch-gate && [ ! -e "$work/box/usr/bin/neurarch-gate" ] && [ -e "$work/box/$GATE_TOML" ] || return 1
   in_root "$work/box" dpkg -P neurarch-gate && [ ! -e "$work/box/etc/neurarch" ] || return 1
-  [ -z "$(find "$work/box" -xdev -iname '*neurarch*' ! -name '*.deb' ! -path '*/dpkg/*' -print -quit)" ] && echo "nothing is left"
+  [ -z "$(find "$work/box" -xdev -iname '*neurarch*' ! -name '*.deb' ! -path '*/dpkg/*' ! -path '*/tmp/.cache/*' -print -quit)" ] && echo "nothing is left"
 }
 
 rpm_lists() {
