@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { BINARY, exec, filtered, LUAS, REFUSED, SCRIPT, Scratch, SUBMIT } from "./kit.ts";
 
@@ -101,6 +101,9 @@ const GARBAGE: Readonly<Record<string, string>> = {
   SLURM_JOB_ID: "7",
   SOURCE_DATE_EPOCH: "x",
 };
+
+// One that was loaded tells for itself.
+beforeEach(() => rmSync(loaded, { force: true }));
 
 const within = (variables: Readonly<Record<string, string>>) =>
   Object.fromEntries(

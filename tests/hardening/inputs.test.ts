@@ -31,6 +31,9 @@ const ODD_FILES: Readonly<Record<string, string>> = {
   "a zip": "@/zip",
 };
 
+/** Of those, what may not be read at all: it would wait for ever, or never end. */
+const NO_FILES = ["a FIFO", "an endless device", "random bytes", "a link to a FIFO", "a socket"];
+
 beforeAll(() => {
   const { path } = scratch;
   for (const name of ["fifo", "fifo2"]) Bun.spawnSync(["mkfifo", join(path, name)]);
@@ -98,6 +101,12 @@ describe("a path that is no file of ours", () => {
           exit: exits.includes(ran.exit) ? "as it should" : ran.exit,
           err: steering(ran.err),
         }).toEqual({ words, name, exit: "as it should", err: null });
+        const isRead =
+          /^(?:slurm.*--(?:script|config|gpu-map|cards|prices|partition-map) %|judge --s|policy check|rightsize)/.test(
+            words,
+          );
+        if (isRead && NO_FILES.includes(name))
+          expect(ran.out + ran.err).toMatch(/is not a regular file|cannot be read/);
         if (words.startsWith("slurm"))
           expect(ran.out).toMatch(/^decision=(?:allow|warn)\n(?:message=[^\n]*\n)*$/);
         expect(ran.out.length + ran.err.length).toBeLessThan(200_000);

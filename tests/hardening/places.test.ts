@@ -112,19 +112,26 @@ describe.skipIf(!ROOT_ONLY && process.env.CI === undefined)("a folder that every
     const cache = join(folder, "neurarch-gate");
     const [name = ""] = readdirSync(cache).filter((one) => one.startsWith("size-"));
     const entry = JSON.parse(readFileSync(join(cache, name), "utf8"));
+    // A size of next to nothing: every job would fit.
     const forged = JSON.parse(
-      JSON.stringify(entry).replace(/"moments":\[\[("[^"]*","[^"]*"),\d+,\d+/, '"moments":[[$1,1,1'),
+      JSON.stringify(entry)
+        .replace(/\[("[^"]*","[^"]*"),[\d.e+]+,[\d.e+]+,[\d.e+]+\]/g, "[$1,1,1,1]")
+        .replace(/"(floorBytes|stateBytes)":\d+/g, '"$1":1'),
     );
     const sum = new Bun.CryptoHasher("sha256").update(JSON.stringify(forged.value)).digest("hex");
     expect(JSON.stringify(forged)).not.toBe(JSON.stringify(entry));
-    for (const [uid, mode] of [
-      [MALLORY, 0o644],
-      [ALICE, 0o666],
+    for (const [uid, mode, believed] of [
+      [MALLORY, 0o644, false],
+      [ALICE, 0o666, false],
+      // Her own is hers to change, which shows that it would have been another verdict.
+      [ALICE, 0o600, true],
     ] as const) {
       writeFileSync(join(cache, name), JSON.stringify({ ...forged, sum }));
       owned(join(cache, name), uid);
       chmodSync(join(cache, name), mode);
-      judged(await as(ALICE, SUBMIT, { XDG_CACHE_HOME: folder }));
+      const ran = await as(ALICE, SUBMIT, { XDG_CACHE_HOME: folder });
+      if (believed) expect(ran.out).toMatch(/^decision=(?:allow|warn\nmessage=(?!.*needs 339))/);
+      else judged(ran);
     }
   });
 
