@@ -17,8 +17,12 @@ const sky = process.env.NEURARCH_TEST_SKY_PYTHON !== undefined;
 
 const SHELL = ["sh", "bash", "console"];
 const BLOCKS = allBlocks().filter(({ language }) => SHELL.includes(language));
-/** These blocks are carried out by tests of their own, in copies of the project. */
-const ELSEWHERE = ["CONTRIBUTING.md", "docs/remote-evaluation.md"];
+/** Pages whose blocks are carried out by tests of their own: in a copy of the project, over a bridge, on a release. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  "CONTRIBUTING.md": "contributing.test.ts",
+  "docs/remote-evaluation.md": "../acceptance/remote-evaluation.test.ts",
+  "docs/install.md": "../packaging/dist.test.ts",
+};
 
 const nameOf = ({ line, text }: Block) => `line ${line}: ${text.split("\n")[0]}`;
 const isFragment = ({ text }: Block) => text.split("\n").every((line) => line === "" || line.startsWith("#"));
@@ -61,7 +65,18 @@ test("a mark above a block is one that is known", () => {
   expect(marks.filter((mark) => !known.test(mark.replace(/^\S+ /, "")))).toEqual([]);
 });
 
-for (const page of PAGES.filter((one) => !ELSEWHERE.includes(one))) {
+test("blocks that other tests carry out are shell, and those tests are there", async () => {
+  for (const [page, file] of Object.entries(ELSEWHERE)) {
+    const name = page.split("/").at(-1)!;
+    expect([page, (await Bun.file(join(import.meta.dir, file)).text()).includes(name)]).toEqual([page, true]);
+    for (const { text, line } of BLOCKS.filter((block) => block.page === page)) {
+      const { exitCode, stderr } = Bun.spawnSync(["bash", "-n"], { stdin: Buffer.from(text) });
+      expect([page, line, exitCode, stderr.toString()]).toEqual([page, line, 0, ""]);
+    }
+  }
+});
+
+for (const page of PAGES.filter((one) => !Object.hasOwn(ELSEWHERE, one))) {
   const blocks = BLOCKS.filter((block) => block.page === page);
   if (blocks.length === 0) continue;
   const needsSlurm = blocks.some(({ mark }) => mark?.startsWith("on: slurm") === true);

@@ -57,7 +57,9 @@ async function wrongWith(words: readonly string[]): Promise<string | null> {
   const { command } = await COMMANDS[name]!();
   const own = words.slice(name.split(" ").length);
   const end = own.indexOf("--");
-  for (const word of end < 0 ? own : own.slice(0, end)) {
+  for (const [index, word] of (end < 0 ? own : own.slice(0, end)).entries()) {
+    // The benchmark's own flag for its result, as the campaign names it.
+    if (name === "evaluate" && own[index - 1] === "benchmark") continue;
     const flag = /^\[?--([\w-]+)/.exec(word)?.[1];
     // The trusted benchmark's own flag for its result, which the campaign names.
     if (flag === undefined || flag === "help" || (name === "evaluate" && flag === "output-json")) continue;
