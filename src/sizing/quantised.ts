@@ -31,6 +31,10 @@ export function quantisedNotes(recipe: Recipe, { experts, ownLinear }: Quantisab
   if (recipe.quant === "none") return [];
   const raised = recipe.precision === "bf16" ? "stay in 16 bits" : "are raised to fp32 by peft's preparation";
   const notes: string[] = [];
+  if (recipe.precision !== "bf16" && recipe.checkpointing === "none")
+    notes.push(
+      "peft's preparation turns checkpointing on unless use_gradient_checkpointing=False is given; this is sized without it (checkpointing=full is with it).",
+    );
   if (ownLinear)
     notes.push(
       `transformers quantises no linear layer of this family, since their class is the family's own; they ${raised}.`,

@@ -192,6 +192,29 @@ describe("the same job", () => {
     ladder(lora, half({}), {}),
     peakBytes,
   );
+  // peft's preparation of a quantised base turns checkpointing on unless it is told not to; nothing else does.
+  for (const quant of ["nf4", "int8"] as const) {
+    rising(
+      `as peft prepares it needs less with ${quant} than with LoRA, bf16 and amp without checkpointing, at every batch`,
+      ladder(
+        { quant, loraRank: 16, checkpointing: "full" },
+        { ...lora, checkpointing: "none" },
+        half({ checkpointing: "none" }),
+        { checkpointing: "none" },
+      ),
+      peakBytes,
+      tokens,
+      // A layer is run again as a whole: of a few layers that is most of them.
+      (config) => deep(config) && config.num_hidden_layers > 8,
+    );
+  }
+  test("without checkpointing nf4 needs more than LoRA once activations outweigh the base", () => {
+    const config = configFor({ layers: 32, heads: 32, vocab: 128_256, tied: false });
+    const need = (part: Partial<Recipe>, count: number) =>
+      peakBytes(sized(config, { ...DEFAULT_RECIPE, ...part }, 1024), count);
+    expect(need(qlora, 1)).toBeLessThan(need(lora, 1));
+    expect(need(qlora, 32)).toBeGreaterThan(need(lora, 32));
+  });
   rising(
     "has less state with adamw-8bit than with adamw, and less still in bf16",
     ladder(half({ optimizer: "adamw-8bit" }), { optimizer: "adamw-8bit" }, {}),
