@@ -204,7 +204,7 @@ accelerator_backend = "${options.backend}"
   unwhole(): readonly string[] {
     const state = join(this.folder, "state");
     const names = readdirSync(state).filter((name) => /unusable|damaged|\.new$/.test(name));
-    const left = ["calls", "changes"].flatMap((folder) => {
+    const left = ["changes"].flatMap((folder) => {
       try {
         return readdirSync(join(state, folder)).map((name) => `${folder}/${name}`);
       } catch {

@@ -7,7 +7,7 @@ if [ -z "${NEURARCH_TEST_SKY_PYTHON:-}" ]; then
   setup_build && setup_hosts
   NEURARCH_TEST_SKY_PYTHON=$ROOT/.cache/sky/bin/python
 fi
-export NEURARCH_TEST_SKY_PYTHON CI=true
+export NEURARCH_TEST_SKY_PYTHON CI=true NEURARCH_TEST_EVERY=1
 for time in $(seq "${1:-1}"); do
   say "run $time of ${1:-1}"
   node_modules/.bin/bun test --timeout 60000 tests/bridge-real
