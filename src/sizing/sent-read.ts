@@ -59,7 +59,7 @@ const KEYS = [
   "seqLen",
   "asTraced",
   "recipe",
-  "attention",
+  "sized",
   "assumed",
   "state",
   "floor",
@@ -79,7 +79,7 @@ function read(text: string, digest: Digest): Sent {
   const model = textOf(rest.model, "model", MAX_NAME_CHARS);
   const structure = textOf(rest.structure, "structure", 64);
   if (!/^[0-9a-f]{8,64}$/.test(structure)) throw new Bad("its `structure` is no digest");
-  const asked = recipeOf(rest.recipe);
+  const asked = recipeOf(rest.recipe, "recipe");
   const params = listOf(rest.params, "params", 3);
   if (params.length !== 3) throw new Bad("its `params` are not three numbers");
   const all = numberOf(params[0], "params", MOST_PARAMS);
@@ -96,7 +96,7 @@ function read(text: string, digest: Digest): Sent {
     params: all,
     trainableParams: trained ?? null,
     activeParams: active ?? null,
-    recipe: { ...asked, attention: oneOf(rest.attention, "attention", ATTENTIONS) },
+    recipe: recipeOf(rest.sized, "sized"),
     seqLen: wholeOf(rest.seqLen, "seqLen", 1, MOST_TOKENS),
     ...(boolOf(rest.asTraced, "asTraced") ? { asTraced: true } : {}),
     assumed: listOf(rest.assumed, "assumed", MAX_ASSUMED).map((one) =>
@@ -162,9 +162,9 @@ const RECIPE_FORMS: Readonly<Record<keyof Recipe, (value: unknown, name: string)
   loss: (value, name) => oneOf(value, name, LOSSES),
   paddingMask: boolOf,
 };
-function recipeOf(raw: unknown): Recipe {
-  const record = recordOf(raw, "its `recipe` is none");
-  refuseOthers(record, RECIPE_KEYS, "recipe");
+function recipeOf(raw: unknown, name: string): Recipe {
+  const record = recordOf(raw, `its \`${name}\` is none`);
+  refuseOthers(record, RECIPE_KEYS, name);
   return Object.fromEntries(
     RECIPE_KEYS.map((key) => [key, RECIPE_FORMS[key](record[key], key)]),
   ) as unknown as Recipe;

@@ -24,7 +24,7 @@ export const MAX_SENTENCE_CHARS = 160;
 /** A size, and what it is the size of. */
 export interface Sent {
   readonly sizing: Sizing;
-  /** The recipe as the job asked for it; `sizing.recipe` may differ in its attention. */
+  /** The recipe as the job asked for it; `sizing.recipe` may differ where the model does not take it. */
   readonly asked: Recipe;
   /** What one of so many cards holds, for a mode that shares the state. */
   readonly onCards: ReadonlyMap<number, Sizing>;
@@ -50,7 +50,8 @@ export interface Document extends Body {
   readonly seqLen: number;
   readonly asTraced: boolean;
   readonly recipe: Recipe;
-  readonly attention: Recipe["attention"];
+  /** The recipe as it was sized, where a model does not take what was asked. */
+  readonly sized: Recipe;
   readonly assumed: readonly string[];
   readonly cards: readonly (readonly [number, Body])[];
 }
@@ -69,7 +70,7 @@ export function sentText({ sizing, asked, onCards }: Sent, digest: Digest): stri
     seqLen: sizing.seqLen,
     asTraced: sizing.asTraced === true,
     recipe: inOrder(asked),
-    attention: sizing.recipe.attention,
+    sized: inOrder(sizing.recipe),
     assumed: sizing.assumed.slice(0, MAX_ASSUMED).map((text) => shown(text, MAX_SENTENCE_CHARS - 3)),
     ...bodyOf(sizing),
     cards: [...onCards].slice(0, MAX_CARD_COUNTS).map(([cards, one]) => [cards, bodyOf(one)]),

@@ -88,6 +88,17 @@ describe("a size that is sent", () => {
     expect(sent).toBeGreaterThan(40);
   }, 60_000);
 
+  test("says both recipes where a model does not take what was asked", async () => {
+    const facts = factsOf({ model: "albert-xlarge-v2", seqLen: 128, checkpointing: "full" });
+    const { sizing } = (await sizedAs(facts))!;
+    expect(sizing.recipe.checkpointing).toBe("none");
+    const read = readSent(sentText({ sizing, asked: recipeOf(facts), onCards: new Map() }, digest)!, digest);
+    expect(read.ok && [read.value.asked.checkpointing, read.value.sizing.recipe.checkpointing]).toEqual([
+      "full",
+      "none",
+    ]);
+  });
+
   test("has no path and no note in it", async () => {
     const sized = (await sizedAs(factsOf({ model: "gpt2", seqLen: 128 })))!;
     const sizing = {
@@ -149,7 +160,11 @@ describe("a size that nobody sent", () => {
     ],
     ["a moment of a sentence", (text) => tied(text, (one) => (one.moments = [["a b", 1, 1, 1]])), /no names/],
     ["a moment of two", (text) => tied(text, (one) => (one.moments = [["a", 1]])), /four parts/],
-    ["a recipe unknown", (text) => tied(text, (one) => (one.attention = "magic")), /not known/],
+    [
+      "a recipe unknown",
+      (text) => tied(text, (one) => ((one.sized as Record<string, unknown>).loss = "none")),
+      /not known/,
+    ],
     [
       "a recipe with more to it",
       (text) => tied(text, (one) => ((one.recipe as Record<string, unknown>).x = 1)),
