@@ -257,10 +257,10 @@ ${memoryRow("`bridge`", "evaluations", bridged)}
   console.log(page);
   const into = flag("into", "");
   if (into !== "") writeFileSync(into, page);
-  const sound =
-    submitted.failed === 0 && submitted.lines === submitted.count && !grew(served) && !grew(bridged);
-  // How long a submit takes is the machine's affair as well: only a whole run is held to it.
-  process.exit(sound && (submitted.slow === 0 || SECONDS < 60) ? 0 : 1);
+  const sound = submitted.failed === 0 && submitted.lines === submitted.count;
+  // A short run, which is over before anything is warm, is not held to times and memory.
+  const held = submitted.slow === 0 && !grew(served) && !grew(bridged);
+  process.exit(sound && (held || SECONDS < 60) ? 0 : 1);
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
