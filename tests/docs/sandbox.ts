@@ -23,6 +23,14 @@ export interface Ended {
 const HOST =
   /(^|[\s"'=>:(])(\/(?:usr\/local|etc\/slurm|etc\/neurarch|var\/log|var\/lib|run\/neurarch|tmp)(?=[/\s"'])\S*)/gm;
 
+/** A port that nobody has now. */
+function freePort(): number {
+  const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
+  const { port } = server;
+  server.stop(true);
+  return port!;
+}
+
 /**
  * A checkout and a user on a host of their own, for the blocks of one page: they run one after the other in the
  * checkout, with the executable on PATH. Of the host only paths differ: what lies in /usr/local, /etc/slurm and the
@@ -31,7 +39,7 @@ const HOST =
 export class Sandbox {
   readonly root = mkdtempSync(join(tmpdir(), "gate-docs-"));
   readonly work = join(this.root, "checkout");
-  readonly #port = 20_000 + Math.floor(Math.random() * 10_000);
+  readonly #port = freePort();
   #cluster: Cluster | null = null;
 
   constructor() {
