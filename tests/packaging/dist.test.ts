@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createHash } from "node:crypto";
 import {
   appendFileSync,
@@ -27,6 +27,8 @@ import { ROOT } from "../acceptance/run.ts";
  * libc, and the Python policy. `make dist-check` has the rest.
  */
 const BASELINE = "linux-x64-baseline";
+// It packs, unpacks and installs hundreds of megabytes, on a machine that may be busy.
+setDefaultTimeout(300_000);
 const { version } = releaseOfTree();
 const KEPT = process.env.DIST_CACHE ?? join(ROOT, ".cache/dist");
 const python = process.env.NEURARCH_TEST_SKY_PYTHON ?? "python3";
