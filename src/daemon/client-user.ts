@@ -1,5 +1,6 @@
 import { MAX_FRAME_BYTES } from "../bridge/wire/line.ts";
-import { connectUnix, type LineSocket } from "../host/socket.ts";
+import type { LineSocket } from "../host/line-socket.ts";
+import { connectUnix } from "../host/socket.ts";
 import { cancelRequestLine } from "./cancel-request.ts";
 import type { ClientHost, ClientOptions } from "./client.ts";
 

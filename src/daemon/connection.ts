@@ -2,7 +2,7 @@ import { acknowledge } from "../bridge/journal/transitions.ts";
 import type { EvaluationRequest } from "../bridge/types.ts";
 import { MAX_REQUEST_BYTES } from "../bridge/wire/line.ts";
 import { parseAck, parseRequest } from "../bridge/wire/request.ts";
-import type { LineSocket } from "../host/socket.ts";
+import type { LineSocket } from "../host/line-socket.ts";
 import { type Asked, ask } from "./ask.ts";
 import { cancelledId } from "./cancel-request.ts";
 import type { Candidates } from "./candidates.ts";

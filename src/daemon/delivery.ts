@@ -1,6 +1,6 @@
 import type { ErrorFrames, Frame } from "../bridge/types.ts";
 import { cutOutput, cutText, encodeFrame } from "../bridge/wire/frames.ts";
-import type { LineSocket, Sent, SentNote } from "../host/socket.ts";
+import type { LineSocket, Sent, SentNote } from "../host/line-socket.ts";
 import type { Evaluation } from "./evaluation.ts";
 import { nextPart, type OutputPart, spoken } from "./output.ts";
 

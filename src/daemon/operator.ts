@@ -1,5 +1,5 @@
 import type { JournalRecord } from "../bridge/types.ts";
-import type { LineSocket } from "../host/socket.ts";
+import type { LineSocket } from "../host/line-socket.ts";
 import type { Context } from "./context.ts";
 import type { Evaluations } from "./evaluations.ts";
 import type { EvaluationStatus } from "./types.ts";

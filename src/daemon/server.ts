@@ -1,6 +1,7 @@
 import type { JournalRecord } from "../bridge/types.ts";
 import { watchCrowd } from "../host/crowd.ts";
-import { type LineSocket, listenUnix } from "../host/socket.ts";
+import type { LineSocket } from "../host/line-socket.ts";
+import { listenUnix } from "../host/socket.ts";
 import { ok } from "../lib/result.ts";
 import { Candidates } from "./candidates.ts";
 import { type Desk, serveConnection } from "./connection.ts";
