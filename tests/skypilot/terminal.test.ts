@@ -526,7 +526,7 @@ if (python === undefined) {
     };
     await Promise.all([worker(), worker(), worker()]);
     forged = await forge(ofClass.url, homes.get(undefined)!);
-  }, 300_000);
+  }, 900_000);
   afterAll(async () => {
     await rest?.stop();
     await lab.close();
