@@ -245,7 +245,7 @@ describe.skipIf(absent !== null && process.env.CI !== "true")("recovery on a rea
           const last = campaign.starts.at(-1);
           return last !== first && /Output starts again/.test(client.err()) ? last : null;
         },
-        200,
+        600,
       );
       await rig.ask("scancel", other);
       const failing = (await rig.ask("squeue", "-h", "-j", second, "-o", "%N")).trim();
