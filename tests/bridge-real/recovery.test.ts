@@ -245,7 +245,7 @@ describe.skipIf(absent !== null && process.env.CI !== "true")("recovery on a rea
           const last = campaign.starts.at(-1);
           return last !== first && /Output starts again/.test(client.err()) ? last : null;
         },
-        200,
+        600,
       );
       await rig.ask("scancel", other);
       const failing = (await rig.ask("squeue", "-h", "-j", second, "-o", "%N")).trim();
@@ -264,7 +264,9 @@ describe.skipIf(absent !== null && process.env.CI !== "true")("recovery on a rea
         { attempt: 2, class: "NODE_FAILED" },
       ]);
       expect(campaign.last.phase).toBe("PREPARED");
-      await rig.ask("scontrol", "update", `NodeName=${failing}`, "State=RESUME");
+      // Slurm may have taken it back by itself, and then refuses this.
+      await rig.run(["scontrol", "update", `NodeName=${failing}`, "State=RESUME"]);
+      await rig.act("until_ok", "60", "node_up", failing);
       const anew = await campaign.evaluating("accuracy").ended;
       expect(anew).toMatchObject({ exit: 0, out: "measuring first\nmeasured first\n" });
       expect(campaign.result).toMatchObject({ class: "COMPLETED", attempt: 3 });
