@@ -17,6 +17,8 @@ export type ValueForm =
   | { readonly kind: "count"; readonly most: number; readonly example: string }
   | { readonly kind: "rank"; readonly most: number; readonly example: string }
   | { readonly kind: "hours"; readonly most: number; readonly example: string }
+  /** A number from 0 to below 1. */
+  | { readonly kind: "share"; readonly example: string }
   | { readonly kind: "choice"; readonly values: readonly string[] }
   | { readonly kind: "switch" };
 
@@ -141,6 +143,13 @@ export const FACT_SPECS: readonly FactSpec[] = [
   choice("checkpointing", "checkpointing", CHECKPOINTINGS, "recompute activations layer by layer"),
   choice("quant", "quant", QUANTS, "quantised base weights under LoRA, by bitsandbytes"),
   choice("loraTargets", "lora-targets", LORA_TARGETS, "which linear layers get LoRA adapters"),
+  spec(
+    "loraDropout",
+    "lora-dropout",
+    { kind: "share", example: "0.05" },
+    0,
+    "dropout of the LoRA adapters' inputs, peft's lora_dropout",
+  ),
   choice(
     "parallel",
     "parallel",

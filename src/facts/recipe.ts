@@ -15,5 +15,7 @@ export function recipeOf(facts: JobFacts): Recipe {
     gradAccum: facts.gradAccum.value,
     loss: facts.loss.value,
     paddingMask: facts.paddingMask.value,
+    // Left out where there is none: what was written of a recipe before there was this key is still its text.
+    ...(facts.loraDropout.value > 0 ? { loraDropout: facts.loraDropout.value } : {}),
   };
 }

@@ -51,6 +51,8 @@ export interface Recipe {
   /** LoRA rank; null is a full fine-tune. */
   readonly loraRank: number | null;
   readonly loraTargets: LoraTargets;
+  /** Share of the adapters' inputs that is dropped, above 0 and below 1; absent = none. */
+  readonly loraDropout?: number;
   readonly parallel: Parallel;
   readonly offload: Offload;
   readonly gradAccum: number;
@@ -75,6 +77,8 @@ export interface JobFacts {
   readonly checkpointing: Fact<Checkpointing>;
   readonly quant: Fact<Quant>;
   readonly loraTargets: Fact<LoraTargets>;
+  /** From 0 to below 1; 0 = no dropout. */
+  readonly loraDropout: Fact<number>;
   readonly parallel: Fact<Parallel>;
   readonly offload: Fact<Offload>;
   readonly gradAccum: Fact<number>;

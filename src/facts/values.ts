@@ -35,6 +35,8 @@ export function readValue(
       return readRank(value, form, `none or a whole number from 1 to ${grouped(form.most)}`);
     case "hours":
       return readHours(value, form);
+    case "share":
+      return readShare(value, form.example);
     case "choice":
       return readChoice(value, form.values);
     case "switch":
@@ -81,10 +83,22 @@ function readRank(
     : readCount(value, form, wanted);
 }
 
-function readHours(value: string, form: Extract<ValueForm, { most: number }>): Result<number, ValueFault> {
-  const hours = /^(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})(?:[eE][+-]?\d{1,3})?$/.test(value)
+/** A number as it is written in Python or JSON. */
+function numberOf(value: string): number {
+  return /^(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})(?:[eE][+-]?\d{1,3})?$/.test(value)
     ? Number(value)
     : Number.NaN;
+}
+
+function readShare(value: string, example: string): Result<number, ValueFault> {
+  const share = numberOf(value);
+  return share >= 0 && share < 1
+    ? ok(share)
+    : fail({ fault: faultOf(value, "a number from 0 to below 1"), write: example });
+}
+
+function readHours(value: string, form: Extract<ValueForm, { most: number }>): Result<number, ValueFault> {
+  const hours = numberOf(value);
   if (hours > 0 && hours <= form.most) return ok(hours);
   return fail({
     fault: faultOf(value, `a number of hours above 0 and up to ${grouped(form.most)}`),

@@ -73,7 +73,7 @@ function difference({ sizing, asked }: Sent, facts: JobFacts): string | null {
   const key = recipeDifference(asked, recipeOf(facts));
   if (key === null) return null;
   const { flag, env } = specOf(key);
-  const said = (recipe: Recipe) => `${flag}=${recipe[key] ?? "none"}`;
+  const said = (recipe: Recipe) => `${flag}=${recipe[key] ?? (key === "loraDropout" ? 0 : "none")}`;
   return `it is of ${said(asked)}, and ${said(recipeOf(facts))} is judged here; write ${env} into the task`;
 }
 /** Tokens of a sample where a job says nothing, unless the model takes fewer. */

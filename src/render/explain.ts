@@ -65,6 +65,7 @@ const KEYS: readonly (readonly [FactKey, string])[] = [
   ["seqLen", "seq-len"],
   ["loraRank", "lora-rank"],
   ["loraTargets", "lora-targets"],
+  ["loraDropout", "lora-dropout"],
   ["attention", "attention"],
   ["hours", "hours"],
   ["precision", "precision"],

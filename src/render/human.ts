@@ -177,6 +177,8 @@ export function recipeText(recipe: Recipe): string {
   if (recipe.gradAccum !== 1) words.push(`grad-accum=${recipe.gradAccum}`);
   if (recipe.loss !== "full") words.push(`loss=${recipe.loss}`);
   if (recipe.paddingMask) words.push("padding-mask=on");
+  if (recipe.loraRank !== null && recipe.loraDropout !== undefined)
+    words.push(`lora-dropout=${recipe.loraDropout}`);
   return words.join(", ");
 }
 

@@ -56,6 +56,7 @@ export function recipeWords({ facts }: Pick<Telling, "facts">): string[] {
   const words: (string | false)[] = [
     rank !== null && `LoRA rank ${rank}`,
     rank !== null && facts.loraTargets.value !== "attention" && `lora-targets=${facts.loraTargets.value}`,
+    rank !== null && facts.loraDropout.value > 0 && `lora-dropout=${facts.loraDropout.value}`,
     facts.attention.value !== "sdpa" && `attention=${facts.attention.value}`,
     facts.precision.value !== "amp-bf16" && `precision=${facts.precision.value}`,
     facts.optimizer.value !== "adamw" && `optimizer=${facts.optimizer.value}`,

@@ -50,6 +50,7 @@ const RECIPE: Readonly<Record<keyof Recipe, JsonSchema>> = {
   gradAccum: COUNT,
   loss: oneOf(LOSSES),
   paddingMask: FLAG,
+  loraDropout: { type: "number", exclusiveMinimum: 0, exclusiveMaximum: 1 },
 };
 
 const TERM = objectOf({ name: TEXT, formula: TEXT, ...LINE, bytes: NUMBER });
@@ -84,7 +85,7 @@ const SIZING: Readonly<Record<keyof SizingBody, JsonSchema>> = {
   params: orNull(NUMBER),
   trainableParams: orNull(NUMBER),
   activeParams: orNull(NUMBER),
-  recipe: objectOf(RECIPE),
+  recipe: objectOf(RECIPE, ["loraDropout"]),
   seqLen: COUNT,
   batch: NUMBER,
   floorBytes: NUMBER,

@@ -1,5 +1,5 @@
 import type { Storage } from "./memory.ts";
-import type { Ops } from "./ops.ts";
+import { FP32, HALF, type Ops } from "./ops.ts";
 import type { Projection } from "./programs/context.ts";
 import { forwardLayer, type Layer } from "./programs/layer.ts";
 import type { Surroundings } from "./programs/surroundings.ts";
@@ -10,21 +10,31 @@ export function catcher(): Node {
   return { leaf: false, edges: [], saved: [], run: () => [], grads: [null], reached: false };
 }
 
-/** The projection that a layer ends with, where it is quantised: its backward starts without a saved tensor. */
-function lastQuantised({ shape, feedForward }: Layer): Projection | null {
+/** The projection that a layer ends with; null where it ends otherwise. */
+function lastProjection({ shape, feedForward }: Layer): Projection | null {
   const { normPlacement, dropout } = shape;
   if (dropout.residual || normPlacement === "sandwich" || normPlacement.startsWith("post")) return null;
-  if (feedForward === null) return null;
-  return "output" in feedForward && feedForward.output.quantiser !== null ? feedForward.output : null;
+  return feedForward !== null && "output" in feedForward ? feedForward.output : null;
+}
+
+/**
+ * The gradients that the backward of a last projection makes before it needs a saved tensor: cast to the branch's
+ * dtype, and scaled for the adapter. Without dropout the recomputation beside them is never the highest.
+ */
+function beforeAdapter(ops: Ops, { width }: Tensor, { adapter, features }: Projection): Tensor {
+  const cast = ops.autocast && width === FP32 ? 1 : 0;
+  const scaled = adapter === null ? 0 : 1;
+  return ops.perToken((cast + scaled) * features, ops.autocast ? HALF : width);
 }
 
 /**
  * What the backward of a layer makes before it needs a saved tensor: where it ends with experts, their sum's gradient
- * laid out for every choice; where with a quantised projection, that one's.
+ * laid out for every choice; where with a projection that is quantised or has dropout, that one's.
  */
-function beforeRecompute(ops: Ops, layer: Layer): Tensor | null {
-  const last = lastQuantised(layer);
-  if (last !== null) return last.quantiser!.beforeRecompute(ops, last);
+function beforeRecompute(ops: Ops, x: Tensor, layer: Layer): Tensor | null {
+  const last = lastProjection(layer);
+  if (last !== null && last.quantiser !== null) return last.quantiser.beforeRecompute(ops, last);
+  if (last !== null && layer.dropsInputs) return beforeAdapter(ops, x, last);
   const { shape, feedForward } = layer;
   if (shape.normPlacement !== "pre" || shape.dropout.residual) return null;
   if (feedForward === null || !("router" in feedForward) || !("sum" in feedForward)) return null;
@@ -52,7 +62,7 @@ export function checkpointedLayer(ops: Ops, x: Tensor, layer: Layer, around: Sur
     const { kind } = ops;
     const sink = catcher();
     const mark = ops.mark();
-    const early = beforeRecompute(ops, layer);
+    const early = beforeRecompute(ops, x, layer);
     const out = ops.recomputed(saves, () =>
       forwardLayer(ops, { ...x, node: needs ? sink : null }, layer, around),
     );

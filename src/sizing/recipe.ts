@@ -49,7 +49,7 @@ export interface Plan {
   /** 16-bit is fp16, and the loss is scaled. */
   readonly fp16: boolean;
   readonly trainBase: boolean;
-  readonly adapter: { readonly rank: number; readonly width: number } | null;
+  readonly adapter: { readonly rank: number; readonly width: number; readonly dropout: boolean } | null;
   readonly adaptFeedForward: boolean;
   readonly checkpointing: boolean;
   readonly implementation: "sdpa" | "flash" | "eager";
@@ -123,7 +123,12 @@ export function planOf(recipe: Recipe, cards = 1): Plan {
     adapter:
       recipe.loraRank === null
         ? null
-        : { rank: recipe.loraRank, width: lowered || recipe.precision === "bf16" ? 2 : 4 },
+        : {
+            rank: recipe.loraRank,
+            width: lowered || recipe.precision === "bf16" ? 2 : 4,
+            // What is kept is the same whatever the share that is dropped.
+            dropout: (recipe.loraDropout ?? 0) > 0,
+          },
     adaptFeedForward: recipe.loraTargets === "all-linear",
     checkpointing: recipe.checkpointing === "full",
     implementation: recipe.attention,
@@ -184,5 +189,7 @@ export function describeRecipe(recipe: Recipe): string {
   if (recipe.gradAccum > 1) words.push(`gradient accumulation ${recipe.gradAccum}`);
   if (recipe.loss !== "full") words.push("fused loss");
   if (recipe.paddingMask) words.push("padding mask");
+  if (recipe.loraRank !== null && recipe.loraDropout !== undefined)
+    words.push(`LoRA dropout ${recipe.loraDropout}`);
   return words.join(", ");
 }

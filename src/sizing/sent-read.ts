@@ -161,12 +161,19 @@ const RECIPE_FORMS: Readonly<Record<keyof Recipe, (value: unknown, name: string)
   gradAccum: (value, name) => wholeOf(value, name, 1, 1e9),
   loss: (value, name) => oneOf(value, name, LOSSES),
   paddingMask: boolOf,
+  loraDropout: (value, name) => {
+    const share = numberOf(value, name, 1);
+    if (share === 0 || share === 1) throw new Bad(`its \`${name}\` is out of bounds`);
+    return share;
+  },
 };
+
 function recipeOf(raw: unknown, name: string): Recipe {
   const record = recordOf(raw, `its \`${name}\` is none`);
-  refuseOthers(record, RECIPE_KEYS, name);
+  const keys = RECIPE_KEYS.filter((key) => key !== "loraDropout" || key in record);
+  refuseOthers(record, keys, name);
   return Object.fromEntries(
-    RECIPE_KEYS.map((key) => [key, RECIPE_FORMS[key](record[key], key)]),
+    keys.map((key) => [key, RECIPE_FORMS[key](record[key], key)]),
   ) as unknown as Recipe;
 }
 

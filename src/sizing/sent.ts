@@ -105,7 +105,7 @@ function ascii(json: string): string {
   );
 }
 
-/** The keys of a recipe in the one order in which they are written. */
+/** The keys of a recipe in the one order in which they are written; the last one is left out where there is none. */
 export const RECIPE_KEYS = [
   "precision",
   "optimizer",
@@ -119,10 +119,12 @@ export const RECIPE_KEYS = [
   "gradAccum",
   "loss",
   "paddingMask",
+  "loraDropout",
 ] as const satisfies readonly (keyof Recipe)[];
 
 function inOrder(recipe: Recipe): Recipe {
-  return Object.fromEntries(RECIPE_KEYS.map((key) => [key, recipe[key]])) as unknown as Recipe;
+  const keys = RECIPE_KEYS.filter((key) => recipe[key] !== undefined);
+  return Object.fromEntries(keys.map((key) => [key, recipe[key]])) as unknown as Recipe;
 }
 
 /** The first key in which two recipes differ; null for equal ones. */

@@ -98,6 +98,7 @@ export function sizeStructure(
         ...unmeasured(sized),
         ...unmeasuredWith(sized, shape),
         ...unmeasuredQuantised(sized, structure.family),
+        ...(recipe.loraDropout === undefined ? [] : dropoutOf(sized, structure.family, shape)),
       ],
       notes,
       cautions,
@@ -170,6 +171,11 @@ function asSized(
 /** Families whose flash attention the step measurer cannot run. */
 function neverFlashed(shape: DecoderShape): boolean {
   return !!(shape.callsKernelDirectly || shape.sinks || shape.eagerOnly || shape.latent?.index);
+}
+
+function dropoutOf(recipe: Recipe, family: string, { adaptsExperts }: DecoderShape): string[] {
+  const { unmeasuredDropout } = require("./unusual.ts") as typeof import("./unusual.ts");
+  return unmeasuredDropout(recipe, family, adaptsExperts ?? false);
 }
 
 /** What was never measured for this family; the step measurer cannot run it. */

@@ -7,6 +7,7 @@ const DEFAULTS = {
   checkpointing: "none",
   quant: "none",
   loraTargets: "attention",
+  loraDropout: 0,
   offload: "none",
   gradAccum: 1,
   loss: "full",
@@ -14,6 +15,7 @@ const DEFAULTS = {
 } as const satisfies Partial<Record<FactKey, unknown>>;
 const NAMES: Readonly<Partial<Record<FactKey, string>>> = {
   loraTargets: "lora-targets",
+  loraDropout: "lora-dropout",
   gradAccum: "grad-accum",
   paddingMask: "padding-mask",
 };

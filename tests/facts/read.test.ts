@@ -172,7 +172,10 @@ describe("the environment", () => {
   const read = (env: Record<string, string>) => readFacts(envFacts(env), { unknownKeys: "report" });
   test("every fact has its variable", () => {
     const env = Object.fromEntries(
-      FACT_SPECS.map((spec) => [spec.env, spec.form.kind === "choice" ? spec.form.values.at(-1)! : "1"]),
+      FACT_SPECS.map((spec) => [
+        spec.env,
+        spec.form.kind === "choice" ? spec.form.values.at(-1)! : spec.form.kind === "share" ? "0.1" : "1",
+      ]),
     );
     expect(Object.keys(told(read(env))).sort()).toEqual(FACT_SPECS.map((spec) => spec.key).sort());
     expect(FACT_SPECS.map((spec) => spec.env)).toContain("NEURARCH_SEQ_LEN");
@@ -362,6 +365,12 @@ test("defaults and the recipe", () => {
     loss: "full",
     paddingMask: false,
   });
+});
+
+test("a recipe names dropout only where there is some", () => {
+  const recipe = (text: string) => recipeOf(factsOf(report(directives(text))));
+  expect(recipe("model=a/b lora-dropout=0.05").loraDropout).toBe(0.05);
+  expect(Object.keys(recipe("model=a/b lora-dropout=0"))).toEqual(Object.keys(recipe("model=a/b")));
 });
 
 test("what is written is what is read, for every key and value that a shell can quote", () => {

@@ -108,11 +108,11 @@ def lora_targets(model, spec):
     return [name for name in ATTENTION_NAMES if name in present]
 
 
-def adapted(model, rank, targets, raise_adapters, dtype=None):
+def adapted(model, rank, targets, raise_adapters, dtype=None, dropout=0.0):
     """The model with LoRA; adapters in fp32 where `raise_adapters`, else as the base, or in `dtype` where the base has
-    none of its own since it is quantised."""
+    none of its own since it is quantised; `dropout` is that of the adapters' inputs."""
     adapters = peft.LoraConfig(
-        r=rank, lora_alpha=2 * rank, lora_dropout=0.0, target_modules=targets, init_lora_weights=False)
+        r=rank, lora_alpha=2 * rank, lora_dropout=dropout, target_modules=targets, init_lora_weights=False)
     model = peft.get_peft_model(model, adapters, autocast_adapter_dtype=raise_adapters)
     if dtype is not None and not raise_adapters:
         for parameter in trainable_of(model):

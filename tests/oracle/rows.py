@@ -10,6 +10,8 @@
       measures the recipes of `RECIPE_CASES` on cut-down models
   rows.py quant OUT.jsonl
       measures quantised bases and 8-bit optimizer states, the cases of `quant_cases`
+  rows.py dropout OUT.jsonl
+      measures adapters whose inputs are dropped out, the cases of `dropout_cases`
 
 A row holds its case (what was run) and figures in bytes. Measured and not measured: see `step`.
 """
@@ -23,6 +25,7 @@ import sys
 import tempfile
 import time
 
+import dropout_cases
 import quant_cases
 
 FIXTURES = pathlib.Path(__file__).parents[1] / "fixtures" / "sizing"
@@ -30,7 +33,7 @@ FILES = [FIXTURES / "peaks.jsonl", FIXTURES / "extra.jsonl"]
 DENSE = "llama,qwen2,qwen3,mistral,gemma,phi3,gpt2,gpt_neox,opt,falcon,starcoder2,olmo2,granite".split(",")
 # What was run, beside the batch; the rest of a row is figures.
 CASE = ["config", "changes", "recipe", "optimizer", "attention", "padding_mask", "checkpointing", "lora_rank", "targets",
-        "grad_accum", "ddp", "loss", "parallel", "cards", "seq"]
+        "grad_accum", "ddp", "loss", "parallel", "cards", "lora_dropout", "seq"]
 FIGURES = ["params", "trainable", "peak_bytes", "weights", "optim", "grads", "phase_peaks", "model_class"]
 DROPOUTS = ["attention_dropout", "embedding_dropout", "residual_dropout"]
 
@@ -85,7 +88,7 @@ def measured(config, case, batches, **more):
             targets=case["targets"] or "attn", checkpointing=case["checkpointing"], optimizer=case["optimizer"],
             padding_mask=case["padding_mask"], accumulation=case.get("grad_accum", 1), buckets=case.get("ddp", False),
             loss=case.get("loss", "full"), parallel=case.get("parallel"), cards=case.get("cards", 1),
-            **more,
+            lora_dropout=case.get("lora_dropout", 0.0), **more,
         )
 
 
@@ -177,6 +180,8 @@ def measure(options):
         padding_mask=options.padding_mask, checkpointing=options.checkpointing, lora_rank=options.rank if lora else None,
         targets=options.targets if lora else None, grad_accum=options.grad_accum, ddp=options.ddp, seq=options.seq,
     )
+    if options.lora_dropout:
+        case["lora_dropout"] = options.lora_dropout
     batches = [int(batch) for batch in options.batches.split(",")]
     for batch, got in measured(config, case, batches, explain=options.explain).items():
         print(step_of(case, batch, got, config) if options.step else row_of(case, batch, got))
@@ -212,9 +217,9 @@ def recipes(options):
     known = configs()
     with open(options.out, "w") if options.out != "-" else contextlib.nullcontext(sys.stdout) as out:
         for case in options.cases():
-            for seq in (256, 1024):
+            for seq in [case["seq"]] if "seq" in case else options.lengths:
                 one = {**case, "seq": seq}
-                for batch, got in measured(config_of(one, known), one, [1, 2, 8]).items():
+                for batch, got in measured(config_of(one, known), one, options.sizes).items():
                     out.write(row_of(one, batch, got) + "\n")
                 out.flush()
     return 0
@@ -239,14 +244,17 @@ def main():
     one.add_argument("--seq", type=int, default=512)
     one.add_argument("--rank", type=int, default=16)
     one.add_argument("--targets", default="attn")
+    one.add_argument("--lora-dropout", type=float, default=0.0)
     one.add_argument("--grad-accum", type=int, default=1)
     for switch in ("--padding-mask", "--checkpointing", "--ddp", "--explain", "--step"):
         one.add_argument(switch, action="store_true")
     one.set_defaults(run=measure)
-    for name, cases in [("recipes", recipe_cases), ("quant", quant_cases.cases)]:
+    usual = ((256, 1024), [1, 2, 8])
+    for name, cases, (lengths, sizes) in [("recipes", recipe_cases, usual), ("quant", quant_cases.cases, usual),
+                                          ("dropout", dropout_cases.cases, ((512, 1024), [1, 2, 4]))]:
         one = commands.add_parser(name)
         one.add_argument("out")
-        one.set_defaults(run=recipes, cases=cases)
+        one.set_defaults(run=recipes, cases=cases, lengths=lengths, sizes=sizes)
     options = parser.parse_args()
     return options.run(options)
 

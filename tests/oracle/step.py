@@ -151,11 +151,11 @@ def optimizer_of(parallel, cards, name, model, trained):
 
 def one_case(path, batches, seq, attention, recipe, rank=16, targets="attn", checkpointing=False, optimizer="fused",
              padding_mask=False, clip=True, weights=None, real_first_step=False, accumulation=1, buckets=False,
-             loss="full", parallel=None, cards=1, explain=False):
+             loss="full", parallel=None, cards=1, explain=False, lora_dropout=0.0):
     """Measures a step of the model of a config.json for each of `batches`, at `seq` tokens a sample.
 
-    `recipe` is a name of `recipe.RECIPES`, `optimizer` one of `optimizers`, `attention` sdpa, flash or eager; `rank`
-    and `targets` are those of LoRA. `real_first_step`: the optimizer's state comes of a whole step instead of empty
+    `recipe` is a name of `recipe.RECIPES`, `optimizer` one of `optimizers`, `attention` sdpa, flash or eager; `rank`,
+    `targets` and `lora_dropout` are those of LoRA. `real_first_step`: the optimizer's state comes of a whole step instead of empty
     gradients. `loss` = "fused" is that of `fused`; `parallel` is a way to share of `spread`, over `cards` cards of which
     one is measured. `explain` adds what lived at the peak. Returns a dict of figures by batch; bytes throughout.
     """
@@ -196,7 +196,7 @@ def one_case(path, batches, seq, attention, recipe, rank=16, targets="attn", che
             if checkpointing:
                 model.enable_input_require_grads()
             model = adapted(model, rank, lora_targets(model, targets), kind.raise_adapters,
-                            None if kind.quant is None else kind.weights)
+                            None if kind.quant is None else kind.weights, lora_dropout)
             model.train()
         if loss == "fused":
             fused.patch(model, tracker)

@@ -148,8 +148,10 @@ describe("POST /v1/judge", () => {
       [form]: readFileSync(path, "utf8"),
       "grad-accum": 4,
       "padding-mask": true,
+      "lora-dropout": 0.05,
     });
-    const { out } = await run(["judge", flag, path, "--grad-accum", "4", "--padding-mask", "on", "--json"]);
+    const more = ["--grad-accum", "4", "--padding-mask", "on", "--lora-dropout", "0.05"];
+    const { out } = await run(["judge", flag, path, ...more, "--json"]);
     expect(document).toEqual(JSON.parse(out));
   });
   const WRONG: [string, unknown, string][] = [

@@ -20,6 +20,7 @@ export type AnyRow = Row & {
   /** Only in `shared.jsonl`: how cards share the job, and how many do. */
   readonly parallel?: "ddp" | "zero1" | "zero2" | "offload-optimizer" | "offload";
   readonly cards?: number;
+  readonly lora_dropout?: number;
 };
 
 /** A measured step beside what is computed for it; `error` is a share, null where this build does not size it. */
@@ -142,6 +143,7 @@ export function anyRecipeOf(row: AnyRow): Recipe | null {
     offload:
       row.offload ??
       (parallel === "offload" ? "all" : parallel === "offload-optimizer" ? "optimizer" : recipe.offload),
+    ...(row.lora_dropout ? { loraDropout: row.lora_dropout } : {}),
   };
 }
 
@@ -166,6 +168,7 @@ function recipeWords(row: AnyRow): string {
       ? row.recipe
       : `LoRA ${row.targets === "all-linear" ? "all-linear" : "attention"}, ${lora[row.recipe] ?? row.recipe}`,
   ];
+  if (row.lora_dropout) words.push("dropout");
   if (row.checkpointing) words.push("checkpointing");
   const optimizers: Readonly<Record<string, string>> = { foreach: "adamw-foreach", none: "no optimizer" };
   if (row.optimizer !== "fused") words.push(optimizers[row.optimizer] ?? row.optimizer);

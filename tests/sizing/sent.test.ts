@@ -49,6 +49,7 @@ const RECIPES = fc.record({
   checkpointing: fc.constantFrom(...CHECKPOINTINGS),
   quant: fc.constantFrom(...QUANTS),
   loraRank: fc.constantFrom(null, 16),
+  loraDropout: fc.constantFrom(0, 0.05),
   parallel: fc.constantFrom(...PARALLELS),
   offload: fc.constantFrom(...OFFLOADS),
   loss: fc.constantFrom(...LOSSES),

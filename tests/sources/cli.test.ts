@@ -117,6 +117,7 @@ describe("what the CLI is asked", () => {
       [{ gradAccum: 4 }, "grad-accum=4"],
       [{ precision: "bf16" }, "precision=bf16"],
       [{ paddingMask: true }, "padding-mask=true"],
+      [{ loraDropout: 0.05 }, "lora-dropout=0.05"],
     ] as const) {
       const sized = await sizeByExternalCli(factsOf(values), options);
       expect(sized).toMatchObject({ ok: false, error: { reason: "recipe-not-sized" } });

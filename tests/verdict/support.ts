@@ -28,7 +28,15 @@ type Values = {
 
 /** Facts as a job that wrote exactly these keys. */
 export function factsOf(values: Values = {}): JobFacts {
-  const all = { model: "org/model", batch: 8, seqLen: null, hours: null, ...RECIPE, ...values };
+  const all = {
+    model: "org/model",
+    batch: 8,
+    seqLen: null,
+    hours: null,
+    loraDropout: 0,
+    ...RECIPE,
+    ...values,
+  };
   const facts = Object.entries(all).map(([key, value]) => {
     const from: Origin = { kind: key in values ? "flag" : "default", name: key };
     return [key, { value, from }];

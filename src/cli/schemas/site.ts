@@ -66,6 +66,14 @@ function defaultOf({ form, about, byDefaultText }: FactSpec): JsonSchema {
       return { description, enum: form.values };
     case "switch":
       return { description, anyOf: [{ enum: ["on", "off"] }, FLAG] };
+    case "share":
+      return {
+        description,
+        anyOf: [
+          { type: "number", minimum: 0, exclusiveMaximum: 1 },
+          { type: "string", pattern: "^(0(\\.[0-9]*)?|\\.[0-9]+)$" },
+        ],
+      };
     case "model":
       return { description, type: "string" };
     default:

@@ -26,6 +26,8 @@ export interface AttentionMode {
 export interface Adapter {
   readonly rank: number;
   readonly width: number;
+  /** Its input is dropped out. */
+  readonly dropout: boolean;
 }
 
 /** Linear layers of a quantised base, as `quantised.ts` makes and runs them. */
@@ -73,6 +75,7 @@ export interface Projection {
     readonly up: Leaf;
     readonly rank: number;
     readonly width: number;
+    readonly dropout: boolean;
   } | null;
 }
 
@@ -103,11 +106,12 @@ export function projection(
             up: ops.leaf(adapter.rank * features, adapter.width, true, adapter.rank + features),
             rank: adapter.rank,
             width: adapter.width,
+            dropout: adapter.dropout,
           },
   };
 }
 
-/** A linear layer, with peft's LoRA path beside it: `base(x) + up(down(x)) * scaling`. */
+/** A linear layer, with peft's LoRA path beside it: `base(x) + up(down(dropout(x))) * scaling`. */
 export function project(ops: Ops, x: Tensor, projection: Projection): Tensor {
   const { weight, bias, features, splitBias, adapter, quantiser } = projection;
   if (quantiser !== null) return quantiser.project(ops, x, projection);
@@ -121,7 +125,13 @@ export function project(ops: Ops, x: Tensor, projection: Projection): Tensor {
   return besideAdapter(ops, base, ops.cast(x, adapter.width), adapter, features);
 }
 
-/** `base + up(down(input)) * scaling`; `base` and `input` are owned, and die once the sum is there. */
+/**
+ * `base + up(down(dropout(input))) * scaling`; `base` and `input` are owned, and die once the sum is there.
+ *
+ * Without dropout `down` saves the input that the layers beside it save too. With dropout every adapter keeps its own
+ * mask and saves an input of its own, in the dtype of its product; the dropped-out tensor dies once the product of
+ * `down` is there. Source: peft/tuners/lora/layer.py, `Linear.forward`.
+ */
 export function besideAdapter(
   ops: Ops,
   base: Tensor,
@@ -129,7 +139,9 @@ export function besideAdapter(
   adapter: NonNullable<Projection["adapter"]>,
   features: number,
 ): Tensor {
-  const down = ops.linear(input, adapter.down, null, adapter.rank);
+  const taken = adapter.dropout ? ops.dropout(input) : ops.alias(input);
+  const down = ops.linear(taken, adapter.down, null, adapter.rank);
+  ops.drop(taken);
   const up = ops.linear(down, adapter.up, null, features);
   ops.drop(down);
   const scaled = ops.scaled(up);

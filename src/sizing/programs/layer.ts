@@ -17,6 +17,8 @@ export interface Layer {
   readonly feedForward: FeedForward | Experts | Beside | null;
   readonly norms: readonly Norm[];
   readonly weightWidth: number;
+  /** The inputs of its adapters are dropped out. */
+  readonly dropsInputs: boolean;
 }
 
 export function layer(context: Context, norms: number): Layer {
@@ -33,7 +35,14 @@ export function layer(context: Context, norms: number): Layer {
           : rare().experts(context);
   const made: Norm[] = [];
   while (made.length < norms) made.push(norm(context, shape.norm, shape.hidden));
-  return { shape, attention: block, feedForward: mlp, norms: made, weightWidth: context.weightWidth };
+  return {
+    shape,
+    attention: block,
+    feedForward: mlp,
+    norms: made,
+    weightWidth: context.weightWidth,
+    dropsInputs: context.attention?.dropout ?? false,
+  };
 }
 
 /** One decoder layer: `x` is borrowed, the result owned. */

@@ -35,7 +35,7 @@ export function sizeStacks(
   notes.push(...cautions, ...quantisedNotes(sized, { experts: false, ownLinear: false }));
   const plan = planOf(sized, cards);
   const tokens = context === null ? seqLen : Math.min(seqLen, context);
-  const { sharingNotes } = require("../unusual.ts") as typeof import("../unusual.ts");
+  const { sharingNotes, unmeasuredDropout } = require("../unusual.ts") as typeof import("../unusual.ts");
   notes.push(...sharingNotes({ ...sized, loss: "full" }, cards));
   const step = stackStep(stacks, plan, tokens, structure.params);
   const layers = stacks.stacks.reduce(
@@ -64,6 +64,7 @@ export function sizeStacks(
         ...unmeasured(sized),
         ...unmeasuredWith(sized, stacks),
         ...unmeasuredQuantised(sized, structure.family),
+        ...unmeasuredDropout(sized, structure.family, false),
       ],
       notes,
       cautions,
