@@ -2,4 +2,4 @@
 export { fusedLoss } from "./fused-loss.ts";
 export { Gathering } from "./gathered.ts";
 export { fusedCaution, sharingNotes } from "./said.ts";
-export { scoresLoss } from "./scores.ts";
+export { headCaution, scoresLoss } from "./scores.ts";
