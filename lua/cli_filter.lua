@@ -516,13 +516,15 @@ end
 -- Told once a submit, however many components it has.
 local noticed = false
 
-local function notice(gone)
+local function notice(gone, path)
   local wanted = neurarch.notice
   if noticed or wanted == "never" or (wanted ~= "always" and not gone) then
     return
   end
   noticed = true
-  local why = gone and "its script can be read only once (it came by a pipe), and NEURARCH_MODEL is not set"
+  local why = gone and path and path:find("%c")
+      and "its script's path holds a control character, and NEURARCH_MODEL is not set"
+    or gone and "its script can be read only once (it came by a pipe), and NEURARCH_MODEL is not set"
     or "it names no model (#NEURARCH model=ID in the script, or NEURARCH_MODEL)"
   tell("log_info", "Neurarch: this GPU job was not checked: " .. why .. ".")
 end
@@ -552,7 +554,7 @@ local function judge(options, offset)
       gone = named == nil
     end
     if not named then
-      notice(gone)
+      notice(gone, path)
       debug_note("no model is named, neither by #NEURARCH in the script nor by NEURARCH_MODEL")
       return success()
     end

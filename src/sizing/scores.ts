@@ -46,3 +46,12 @@ export function scoresLoss(
   ops.drop(hidden, input, logits);
   return { loss, handed: [picked] };
 }
+
+/**
+ * What a user has to hear of a decoder without a vocabulary head: a script loads what its class says, whatever the
+ * config names, and a causal LM holds the vocabulary's scores too.
+ */
+export function headCaution({ of }: ScoresShape): string {
+  const named = of === "nothing" ? "a bare model" : "a classifier";
+  return `Sized as ${named}, as the config's \`architectures\` says, without scores of the vocabulary; training it as a causal LM needs more. For that name a config.json with the family's ForCausalLM there.`;
+}

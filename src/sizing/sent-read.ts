@@ -82,7 +82,7 @@ function read(text: string, digest: Digest): Sent {
   const asked = recipeOf(rest.recipe, "recipe");
   const params = listOf(rest.params, "params", 3);
   if (params.length !== 3) throw new Bad("its `params` are not three numbers");
-  const all = numberOf(params[0], "params", MOST_PARAMS);
+  const all = wholeOf(params[0], "params", 1, MOST_PARAMS);
   const [trained, active] = params
     .slice(1)
     .map((one) => (one === null ? null : numberOf(one, "params", MOST_PARAMS)));
@@ -109,10 +109,10 @@ function read(text: string, digest: Digest): Sent {
   const onCards = new Map(
     listOf(rest.cards, "cards", MAX_CARD_COUNTS).map((one) => {
       const [cards, body] = listOf(one, "cards", 2);
-      return [
-        wholeOf(cards, "cards", 2, 1e6),
-        { ...whole, ...sizeOf(recordOf(body, "its `cards` hold no sizes")) },
-      ];
+      const share = { ...whole, ...sizeOf(recordOf(body, "its `cards` hold no sizes")) };
+      const count = wholeOf(cards, "cards", 2, 1e6);
+      refuseImpossible(share, count);
+      return [count, share];
     }),
   );
   return { sizing, asked, onCards };
@@ -140,10 +140,11 @@ function momentOf(raw: unknown): Moment {
   return { name, what: name.replaceAll("-", " "), fixedBytes, perSampleBytes, terms: [state] };
 }
 
-/** No size lies below what its own parameters take under its own recipe. */
-function refuseImpossible(sizing: Sizing): void {
+/** No size lies below what its own parameters take under its own recipe, of which `cards` may each hold a part. */
+function refuseImpossible(sizing: Sizing, cards = 1): void {
   const { params, recipe, seqLen } = sizing;
-  const least = leastBytes({ params: params ?? 0, vocab: 0, handedOn: 0, recipe, samples: 1, seqLen });
+  const least =
+    leastBytes({ params: params ?? 0, vocab: 0, handedOn: 0, recipe, samples: 1, seqLen }) / cards;
   if (Math.max(peakBytes(sizing, 1), sizing.floorBytes) < least * LEEWAY)
     throw new Bad("its sizes are smaller than its parameters allow");
 }

@@ -51,6 +51,10 @@ export function sizeStructure(
   if (shape.positionRows > 0 && structure.contextTokens !== null && seqLen > structure.contextTokens) {
     cautions.push(`The model has ${structure.contextTokens} learned positions; ${seqLen} tokens do not run.`);
   }
+  if (shape.scores !== undefined) {
+    const { headCaution } = require("./unusual.ts") as typeof import("./unusual.ts");
+    cautions.push(headCaution(shape.scores));
+  }
   if (isUnusual(recipe)) {
     const { fusedCaution, sharingNotes } = require("./unusual.ts") as typeof import("./unusual.ts");
     const caution = recipe.loss === "fused" ? fusedCaution(structure.family) : null;

@@ -54,7 +54,7 @@ export interface Sizing {
   /** What was assumed, a sentence each; empty = everything measured for this family and recipe. */
   readonly assumed: readonly string[];
   readonly notes: readonly string[];
-  /** Of `notes` those that a user has to hear whatever the verdict: the run itself will fail. */
+  /** Of `notes` those that a user has to hear whatever the verdict: the run itself will fail, or may hold more. */
   readonly cautions?: readonly string[];
 }
 

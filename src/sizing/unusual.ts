@@ -3,4 +3,4 @@ export { unmeasuredDropout } from "./dropout.ts";
 export { fusedLoss } from "./fused-loss.ts";
 export { Gathering } from "./gathered.ts";
 export { fusedCaution, sharingNotes } from "./said.ts";
-export { scoresLoss } from "./scores.ts";
+export { headCaution, scoresLoss } from "./scores.ts";

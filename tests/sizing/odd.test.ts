@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { readStructure } from "../../src/model/read.ts";
+import { DEFAULT_RECIPE } from "../../src/sizing/recipe.ts";
 import { sizeStructure } from "../../src/sizing/size.ts";
 import { type AnyRow, anyRecipeOf, configOf, rowsOf } from "./accuracy-rows.ts";
 import { summary, table } from "./errors.ts";
@@ -77,4 +78,27 @@ test.each(HEADS)("%s has a head of %d parameters", (name, count, unknown) => {
   expect(read(name).assumed).toEqual(
     unknown ? [`the head of ${name} is not known; a usual one of the family is counted and sized`] : [],
   );
+});
+
+/** A script loads the class that it names, whatever the config does: a size without scores of the vocabulary says so. */
+test.each(HEADS)("%s: a size without scores of the vocabulary is told with the verdict", (name) => {
+  const structure = readStructure({
+    model_type: "llama",
+    hidden_size: 512,
+    num_hidden_layers: 2,
+    num_attention_heads: 8,
+    intermediate_size: 1024,
+    vocab_size: 32000,
+    architectures: [name],
+  });
+  if (!structure.ok) throw new Error(structure.error.message);
+  const sized = sizeStructure(located(structure.value, "m"), DEFAULT_RECIPE, 128, 1);
+  if (!sized.ok) throw new Error(sized.error.message);
+  const { cautions } = sized.value;
+  if (/ForCausalLM|RewardModel/.test(name)) expect(cautions).toEqual([]);
+  else {
+    expect(cautions).toHaveLength(1);
+    expect(cautions?.[0]).toContain(name === "LlamaModel" ? "as a bare model" : "as a classifier");
+    expect(cautions?.[0]).toContain("training it as a causal LM needs more");
+  }
 });

@@ -191,6 +191,16 @@ describe("a size that nobody sent", () => {
       (text) => tied(text, (one) => (one.cards = [[1, { state: 1, floor: 1, moments: [["a", 1, 1, 1]] }]])),
       /`cards` is out of bounds/,
     ],
+    [
+      "a model of nothing",
+      (text) => tied(text, (one) => (one.params = [0, 0, 0])),
+      /`params` is out of bounds/,
+    ],
+    [
+      "a share that its parameters do not fit in",
+      (text) => tied(text, (one) => (one.cards = [[2, { state: 1, floor: 1, moments: [["a", 1, 1, 1]] }]])),
+      /smaller than its parameters allow/,
+    ],
     ["too long a text", (text) => text + " ".repeat(MAX_SENT_CHARS), /more than 8192 characters/],
   ];
   for (const [name, change, why] of ROWS) {

@@ -192,11 +192,14 @@ for (const version of VERSIONS) {
     describe("a GPU job that was not looked at", () => {
       const GONE =
         "log info Neurarch: this GPU job was not checked: its script can be read only once (it came by a pipe), and NEURARCH_MODEL is not set.";
+      const CONTROL =
+        "log info Neurarch: this GPU job was not checked: its script's path holds a control character, and NEURARCH_MODEL is not set.";
       const UNNAMED =
         "log info Neurarch: this GPU job was not checked: it names no model (#NEURARCH model=ID in the script, or NEURARCH_MODEL).";
       const gres = { gres: "gres:gpu:1" };
       const CASES: readonly (readonly [string, Submit, LuaSettings, readonly string[]])[] = [
         ["a script that is gone", { argv: ["/nowhere/job.sh"], set: gres }, {}, [GONE]],
+        ["a name of two lines", { argv: ["/nowhere/a\nb.sh"], set: gres }, {}, [CONTROL]],
         ["a folder", { argv: [scratch], set: gres }, {}, [GONE]],
         ["a device", { argv: ["/dev/null"], set: gres }, {}, [GONE]],
         ["never told", { argv: ["/nowhere/job.sh"], set: gres }, { notice: "never" }, []],
