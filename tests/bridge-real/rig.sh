@@ -346,7 +346,8 @@ end() { # SIGNAL PATTERN...
 none_named() { [ -z "$(named "$1")" ]; }
 # The listener and all sessions; what was started over one goes on.
 stop_sshd() { end KILL 'sshd: *'; }
-stop_api() { end KILL '*sky.server.server*' 'SkyPilot:*'; }
+# Its queue is a process of its own, which keeps its port where only the others are ended.
+stop_api() { end KILL '*sky.server.server*' 'SkyPilot:*' '/mnt/venv/bin/python -c from multiprocessing*'; }
 stop_slurmctld() { end KILL 'slurmctld -D*' ': slurmscriptd*'; }
 stop_slurmd() { end KILL "slurmd -D -N $1*"; }
 
