@@ -519,6 +519,45 @@ test("an allocation that ended a moment ago costs no attempt", () =>
     expect(err).toContain("The allocation had ended before the job was in it");
   }));
 
+test("an allocation that ended while no daemon ran: another attempt under the next name", () =>
+  on(CHECK, async (b) => {
+    script(b, "echo one; sleep 0.6; echo two");
+    const first = await b.start();
+    const running = b.evaluating(["accuracy"]);
+    await until(() => running.out() === "one\n");
+    await first.kill("SIGKILL");
+    await running.ran;
+    b.sky.change(ends("time-limit", true));
+    await b.start();
+    const { exit, out } = await b.evaluate(["accuracy"]);
+    expect([exit, out]).toEqual([0, "one\ntwo\n"]);
+    const names = b.sky
+      .calls()
+      .flatMap(({ command, task }) => (command === "exec" ? [String(task?.name)] : []));
+    expect(names.map((name) => name.slice(-3))).toEqual(["-a1", "-a2"]);
+  }));
+
+test("a job of a launch with other resources goes on where it is, and both allocations are given back", () =>
+  on(CHECK, async (b) => {
+    script(b, "echo one; sleep 1.5; echo two");
+    const first = await b.start();
+    const running = b.evaluating(["accuracy"]);
+    await until(() => running.out() === "one\n");
+    await first.kill("SIGKILL");
+    await running.ran;
+    const clusters = join(b.root, "clusters.toml");
+    writeFileSync(clusters, readFileSync(clusters, "utf8").replace("08:00:00", "09:00:00"));
+    const second = await b.start();
+    const { exit, out } = await b.evaluate(["accuracy"]);
+    expect([exit, out, counted(b)]).toEqual([0, "two\n", 1]);
+    expect(b.sky.running().length).toBe(2);
+    // Told to end twice, it gives each back once.
+    void second.kill();
+    expect(await second.kill()).toBe(0);
+    expect(b.sky.commands().filter((name) => name === "down").length).toBe(2);
+    expect(b.sky.running()).toEqual([]);
+  }));
+
 const BROKEN: readonly (readonly [string, (b: Bench) => void, string])[] = [
   [
     "fails",
