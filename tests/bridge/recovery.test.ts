@@ -558,6 +558,25 @@ test("a job of a launch with other resources goes on where it is, and both alloc
     expect(b.sky.running()).toEqual([]);
   }));
 
+test.each(["the next daemon", "the operator"])(
+  "the allocation that a killed daemon left idle under other resources is given back by %s",
+  (who) =>
+    on({}, async (b) => {
+      const relaunched = async (from: string, to: string) => {
+        const clusters = join(b.root, "clusters.toml");
+        writeFileSync(clusters, readFileSync(clusters, "utf8").replace(from, to));
+        return await b.start();
+      };
+      await (await b.start()).kill("SIGKILL");
+      await (await relaunched("08:00:00", "09:00:00")).kill("SIGKILL");
+      if (who === "the operator")
+        expect((await b.cli(["bridge", "release", "--state", b.state])).exit).toBe(0);
+      else expect(await (await relaunched("09:00:00", "10:00:00")).kill()).toBe(0);
+      expect(b.sky.slurm().length).toBe(who === "the operator" ? 2 : 3);
+      expect(b.sky.running()).toEqual([]);
+    }),
+);
+
 const BROKEN: readonly (readonly [string, (b: Bench) => void, string])[] = [
   [
     "fails",
