@@ -577,6 +577,25 @@ test.each(["the next daemon", "the operator"])(
     }),
 );
 
+test("a journal that lost an evaluation: its job is not run twice, and once it has ended the next call begins anew", () =>
+  on(CHECK, async (b) => {
+    script(b, "echo one; sleep 1.5; echo two");
+    const first = await b.start();
+    const running = b.evaluating(["accuracy"]);
+    await until(() => running.out() === "one\n");
+    await first.kill("SIGKILL");
+    await running.ran;
+    const journal = join(b.state, "journal");
+    writeFileSync(journal, readFileSync(journal, "utf8").replaceAll('"accuracy"', '"accurAcy"'));
+    await b.start();
+    const refused = await b.evaluate(["accuracy"]);
+    expect([refused.exit, refused.out, counted(b), jobsRun(b)]).toEqual([2, "", 1, 1]);
+    expect(refused.err).toContain("nothing is submitted before it has ended");
+    await Bun.sleep(1800);
+    const next = await b.evaluate(["accuracy"]);
+    expect([next.exit, next.out, counted(b)]).toEqual([0, "one\ntwo\n", 2]);
+  }));
+
 const BROKEN: readonly (readonly [string, (b: Bench) => void, string])[] = [
   [
     "fails",
