@@ -12,8 +12,6 @@ import type { Journal } from "./types.ts";
 
 /** A journal on disk, and what its opening found. */
 export interface JournalOnDisk extends Journal {
-  /** What was found wrong at the start and how it was dealt with, for the log. */
-  readonly notices: readonly string[];
   /** An evaluation that was acknowledged so long ago that only its id is known: it is not run again. */
   forgotten(invocationId: string): boolean;
 }

@@ -15,6 +15,8 @@ export interface Left {
   readonly socket: string;
   readonly operatorSocket?: string;
   readonly clusterName: string;
+  /** What daemons before it had left, under other names: resources that changed name another cluster. */
+  readonly otherClusters?: readonly string[];
   readonly sky: string;
 }
 
@@ -28,6 +30,13 @@ export function readLeft(stateDir: string): Left | null {
   } catch {
     return null;
   }
+}
+
+/** The clusters that may still be there, its own first. */
+export function clustersOf(left: Left | null): readonly string[] {
+  if (left === null) return [];
+  const others = Array.isArray(left.otherClusters) ? left.otherClusters : [];
+  return [...new Set([left.clusterName, ...others.filter((name) => typeof name === "string")])];
 }
 
 /** The status of a daemon that is gone: what it was. */
@@ -59,9 +68,12 @@ export async function releaseLeft(
   const left = readLeft(stateDir);
   if (left === null) return null;
   const sky = skyOf(left.sky, stateDir, env, []);
-  const released = await releaseCluster(sky, left.clusterName);
-  if (!released.ok)
-    return fail(`the allocation ${left.clusterName} could not be released: ${released.error.message}`);
+  for (const name of clustersOf(left)) {
+    const released = await releaseCluster(sky, name);
+    const isGone = !released.ok && released.error.kind === "no-cluster" && name !== left.clusterName;
+    if (!released.ok && !isGone)
+      return fail(`the allocation ${name} could not be released: ${released.error.message}`);
+  }
   for (const path of [left.socket, left.operatorSocket ?? ""])
     if (path !== "" && (await probeUnix(path)) === "dead") await takeAway(path);
   return ok(`The allocation ${left.clusterName} is released.`);

@@ -33,6 +33,8 @@ export interface ServerOptions {
   readonly operatorSocket: string;
   readonly pid: number;
   readonly version: string;
+  /** Clusters of an earlier daemon that was killed; they are given back with our own. */
+  readonly left: readonly string[];
   /** Aborts `context.closing`. */
   readonly beginClosing: () => void;
 }
@@ -44,7 +46,7 @@ export function startDaemon(options: ServerOptions): RunningDaemon {
   const evaluations = new Evaluations();
   const candidates = new Candidates(context);
   const handlers = new Set<Promise<void>>();
-  const others = new Set<string>();
+  const others = new Set(options.left);
   let state: DaemonStatus["state"] = "starting";
   let closed: Promise<void> | null = null;
   let hurry: () => void = () => {};
@@ -109,10 +111,10 @@ export function startDaemon(options: ServerOptions): RunningDaemon {
         );
       }
     }
-    // Those that an earlier launch with other resources had made, and whose jobs went on.
+    // Those that an earlier launch with other resources had made and left behind, with or without a job.
     for (const name of campaign.keep ? [] : others) {
       const released = await releaseCluster(context.sky, name);
-      if (!released.ok)
+      if (!released.ok && released.error.kind !== "no-cluster")
         context.log(`the allocation ${name} could not be released: ${released.error.message}`);
     }
     operators.stop();

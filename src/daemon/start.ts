@@ -14,6 +14,7 @@ import { makeAllocations } from "./allocation.ts";
 import type { Context } from "./context.ts";
 import { openFileStore } from "./file-store.ts";
 import { openJournal } from "./journal.ts";
+import { clustersOf, type Left, readLeft } from "./left.ts";
 import { LIMITS, type Limits } from "./limits.ts";
 import { placesOf, pointerFile } from "./places.ts";
 import { writeRunRecord } from "./run-record.ts";
@@ -63,14 +64,16 @@ export async function startBridge(options: BridgeOptions): Promise<RunningDaemon
     });
     const sleeper = new Sleeper();
     const context = contextOf(options, journal, staging, closing.signal, sleeper.sleep);
+    const before = clustersOf(readLeft(campaign.stateDir)).filter((name) => name !== context.clusterName);
     const daemon = startDaemon({
       context,
+      left: before,
       operatorSocket: places.operatorSocket,
       pid: options.pid,
       version: options.version,
       beginClosing: () => closing.abort(),
     });
-    const left = {
+    const left: Left & { readonly version: 1 } = {
       version: 1,
       pid: options.pid,
       runId: campaign.runId,
@@ -79,6 +82,7 @@ export async function startBridge(options: BridgeOptions): Promise<RunningDaemon
       socket: campaign.socketPath,
       operatorSocket: places.operatorSocket,
       clusterName: context.clusterName,
+      otherClusters: before,
       sky: campaign.skyPath,
     };
     writePrivateFile(dirname(places.daemonFile), "daemon.json", `${JSON.stringify(left)}\n`);

@@ -8,6 +8,8 @@ import type { Evaluation } from "./evaluation.ts";
 import { remoteRun } from "./remote-run.ts";
 import type { SkyProblem } from "./types.ts";
 
+const UNDER_WAY: readonly string[] = ["INIT", "PENDING", "SETTING_UP", "RUNNING"];
+
 /** PREPARED: finds an allocation and hands the job to it. */
 export async function submit(evaluation: Evaluation): Promise<Outcome | null> {
   const { context } = evaluation;
@@ -27,7 +29,20 @@ export async function submit(evaluation: Evaluation): Promise<Outcome | null> {
     return { kind: "problem", problem: problem("RuntimeError", "its client left before it was begun") };
   const allocation = ready.value;
   // One that was taken to be nowhere may have come after all.
-  const late = evaluation.record.mayExist === true ? await jobNow(evaluation, allocation) : null;
+  const isRecordWhole = context.journal.notices.length === 0;
+  const there =
+    evaluation.record.mayExist === true || !isRecordWhole ? await jobNow(evaluation, allocation) : null;
+  // What was lost of the journal may have been this evaluation's: its job is not taken for a new one's, nor run twice.
+  if (evaluation.record.mayExist !== true && there !== null && there.isUnderWay) {
+    return {
+      kind: "problem",
+      problem: problem(
+        "RuntimeError",
+        `job ${there.id} of this evaluation (${evaluation.record.jobName}) is under way on ${allocation.clusterName}, and the bridge's journal, which was damaged, does not know it; nothing is submitted before it has ended (sky cancel ${allocation.clusterName} ${there.id} ends it)`,
+      ),
+    };
+  }
+  const late = evaluation.record.mayExist === true && there !== null ? there.id : null;
   const key = keyOf(evaluation.record);
   const remote = remoteRun(context.campaign, evaluation.request, evaluation.record, context.env);
   // The snapshot is there; what the job finds beside it is put into it now.
@@ -131,11 +146,15 @@ async function undone(evaluation: Evaluation): Promise<null> {
   return null;
 }
 
-/** The id of the record's job where the queue has it at this moment. */
-async function jobNow({ context, record }: Evaluation, allocation: Allocation): Promise<number | null> {
+/** The record's job where the queue has it at this moment. */
+async function jobNow(
+  { context, record }: Evaluation,
+  allocation: Allocation,
+): Promise<{ readonly id: number; readonly isUnderWay: boolean } | null> {
   const queue = await context.sky.queue(allocation.clusterName);
   if (!queue.ok) return null;
-  return queue.value.jobs.find((one) => one.name === record.jobName)?.id ?? null;
+  const job = queue.value.jobs.find((one) => one.name === record.jobName);
+  return job === undefined ? null : { id: job.id, isUnderWay: UNDER_WAY.includes(job.state) };
 }
 
 /**

@@ -22,6 +22,8 @@ export interface Journal {
   /** The output of one attempt; opening it again gives what is on disk. Whoever opened it closes it. */
   spool(invocationId: string, jobName: string): Spool;
   close(): Promise<void>;
+  /** What was found wrong at the start and how it was dealt with, for the log; empty = nothing was lost. */
+  readonly notices: readonly string[];
 }
 
 /** The visible output of one attempt, append-only bytes on disk; never held in memory as a whole. */

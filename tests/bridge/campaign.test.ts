@@ -258,6 +258,9 @@ describe("the operator's profiles", () => {
   const refused: readonly (readonly [string, string, readonly string[]])[] = [
     ["none", "profiles = {}", ["`profiles` in c.toml", "at least one"]],
     ["nothing", "", ["c.toml has no `profiles`"]],
+    ["no TOML", "a = ", ["c.toml:1:", "is not TOML"]],
+    ["a list for a table", "profiles = []", ["`profiles` in c.toml", "is a list"]],
+    ["an unknown key", `[profiles.one]${PROFILE}color = 1\n`, ["c.toml", "unknown key `profiles.one.color`"]],
     ["an unsafe name", `[profiles."a/b"]${PROFILE}`, ["profiles.a/b", "lower-case"]],
     ["a name in capitals", `[profiles.One]${PROFILE}`, ["profiles.One"]],
     ["another version", `schema_version = 2\n${CLUSTERS}`, ["schema_version"]],

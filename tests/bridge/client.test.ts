@@ -1,6 +1,6 @@
 /** `evaluate` inside the sandbox and `bridge run` around the editor. */
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { type Bench, type BenchOptions, bench, RESULT_PATH } from "./bridge-kit.ts";
@@ -48,6 +48,8 @@ test.each(USAGE)("usage: %s ends with 2 and makes no token", (_, words, message)
 describe("a bridge that misbehaves", () => {
   const head = '{"version":2,"type":';
   const cases: readonly (readonly [string, string, number])[] = [
+    ["nothing at all", "", 2],
+    ["output and no end", `${head}"stdout","data":"x"}\n`, 2],
     ["no newline", `${head}"stdout","data":"x"}`, 2],
     ["not JSON", "hello\n", 2],
     ["another version", '{"version":1,"type":"stdout","data":"x"}\n', 2],
@@ -104,6 +106,19 @@ test("a result file is written whole and for its owner alone; a link at its plac
     expect(readFileSync(target, "utf8")).toBe("untouched");
     expect(readFileSync(RESULT_PATH, "utf8")).toBe('{"score": 1}');
     expect((statSync(RESULT_PATH).mode & 0o777).toString(8)).toBe("600");
+  }));
+
+test("a result file that cannot be written: exit 2, the token stays, and the next call hands it out", () =>
+  on({}, async (b) => {
+    await b.start();
+    mkdirSync(join(RESULT_PATH, "in the way"), { recursive: true });
+    const { exit, err } = await b.evaluate(["benchmark", "--output-json", RESULT_PATH]);
+    rmSync(RESULT_PATH, { recursive: true });
+    expect([exit, err.includes(RESULT_PATH), tokens(b).length]).toEqual([2, true, 1]);
+    expect((await b.evaluate(["benchmark", "--output-json", RESULT_PATH])).exit).toBe(0);
+    expect(readFileSync(RESULT_PATH, "utf8")).toBe('{"score": 1}');
+    expect(b.sky.commands().filter((name) => name === "exec").length).toBe(1);
+    expect(tokens(b)).toEqual([]);
   }));
 
 const LONG = { accuracy: "sh check.sh" };

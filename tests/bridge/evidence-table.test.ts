@@ -327,7 +327,7 @@ describe("the table", () => {
   });
 
   test("nothing but a marker, sky's own end and an answer that is not from memory ends an evaluation", () => {
-    for (const exitCode of [null, 0, 1, 100, 101, 102, 103, 143, 255])
+    for (const exitCode of [null, 0, 1, 2, 100, 101, 102, 103, 143, 255])
       expect(classify(evidence({ logs: log({ exitCode }) })).next).toBe("look");
   });
 
@@ -437,9 +437,22 @@ describe("what status and queue print", () => {
     ["a hint after it", '[\n {"name": "c", "status": "UP"}\n]\nA new version is there.\n', "UP"],
     ["another word", '[{"name": "c", "status": "AUTOSTOPPING"}]', "UNKNOWN"],
     ["no word", '[{"name": "c"}]', "UNKNOWN"],
+    [
+      "a server that starts and a cluster that is not there",
+      "Starting API server...\n\x1b[33mCluster(s) not found: \x1b[1mc\x1b[0m.\n\x1b[32m✓ API server started.\x1b[0m\n[]\n",
+      "ABSENT",
+    ],
     ["another cluster", '[{"name": "d", "status": "UP"}]', "ABSENT"],
   ])("%s", (_, text, state) => {
     expect(readCluster(text, "c", null)).toMatchObject({ ok: true, value: { state } });
+  });
+
+  test("a queue behind banners, over many lines", () => {
+    const text = `\x1b[2mFetching job queue for: c\x1b[0m\n{\n  "c": [\n    {\n      "job_id": 2,\n      "job_name": "j",\n      "status": "RUNNING"\n    }\n  ]\n}\n`;
+    expect(readQueue(text, "c")).toMatchObject({
+      ok: true,
+      value: { complete: true, jobs: [{ id: 2, name: "j", state: "RUNNING" }] },
+    });
   });
 
   test.each(["", "no json", "[1]", '{"x": 1}', "[{", '"c"'])("malformed status %s", (text) => {

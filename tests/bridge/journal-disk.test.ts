@@ -9,6 +9,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -219,6 +220,26 @@ describe("a spool", () => {
     ]);
     await again.close();
   });
+});
+
+test.each([
+  ["its end", (path: string) => truncateSync(path, 3), 3, 3],
+  ["all of it", (path: string) => rmSync(path), 0, 0],
+  ["how much was delivered", (path: string) => writeFileSync(`${path}.delivered`, "torn"), 8, 0],
+] as const)("a spool that lost %s is taken for what it still is", async (_, lose, bytes, delivered) => {
+  const journal = await openJournal(folder);
+  journal.put(atRunning(1));
+  const spool = journal.spool(id(1), "job-a1");
+  spool.append(utf8("one\ntwo\n"));
+  await journal.commit();
+  spool.markDelivered(6);
+  await journal.close();
+  lose(join(folder, "spool", `${id(1)}-job-a1`));
+  const again = await openJournal(folder);
+  const known = again.spool(id(1), "job-a1");
+  expect([known.bytes, known.delivered]).toEqual([bytes, delivered]);
+  expect(again.load(id(1))?.phase).toBe("RUNNING");
+  await again.close();
 });
 
 describe("a state folder", () => {

@@ -519,6 +519,83 @@ test("an allocation that ended a moment ago costs no attempt", () =>
     expect(err).toContain("The allocation had ended before the job was in it");
   }));
 
+test("an allocation that ended while no daemon ran: another attempt under the next name", () =>
+  on(CHECK, async (b) => {
+    script(b, "echo one; sleep 0.6; echo two");
+    const first = await b.start();
+    const running = b.evaluating(["accuracy"]);
+    await until(() => running.out() === "one\n");
+    await first.kill("SIGKILL");
+    await running.ran;
+    b.sky.change(ends("time-limit", true));
+    await b.start();
+    const { exit, out } = await b.evaluate(["accuracy"]);
+    expect([exit, out]).toEqual([0, "one\ntwo\n"]);
+    const names = b.sky
+      .calls()
+      .flatMap(({ command, task }) => (command === "exec" ? [String(task?.name)] : []));
+    expect(names.map((name) => name.slice(-3))).toEqual(["-a1", "-a2"]);
+  }));
+
+test("a job of a launch with other resources goes on where it is, and both allocations are given back", () =>
+  on(CHECK, async (b) => {
+    script(b, "echo one; sleep 1.5; echo two");
+    const first = await b.start();
+    const running = b.evaluating(["accuracy"]);
+    await until(() => running.out() === "one\n");
+    await first.kill("SIGKILL");
+    await running.ran;
+    const clusters = join(b.root, "clusters.toml");
+    writeFileSync(clusters, readFileSync(clusters, "utf8").replace("08:00:00", "09:00:00"));
+    const second = await b.start();
+    const { exit, out } = await b.evaluate(["accuracy"]);
+    expect([exit, out, counted(b)]).toEqual([0, "two\n", 1]);
+    expect(b.sky.running().length).toBe(2);
+    // Told to end twice, it gives each back once.
+    void second.kill();
+    expect(await second.kill()).toBe(0);
+    expect(b.sky.commands().filter((name) => name === "down").length).toBe(2);
+    expect(b.sky.running()).toEqual([]);
+  }));
+
+test.each(["the next daemon", "the operator"])(
+  "the allocation that a killed daemon left idle under other resources is given back by %s",
+  (who) =>
+    on({}, async (b) => {
+      const relaunched = async (from: string, to: string) => {
+        const clusters = join(b.root, "clusters.toml");
+        writeFileSync(clusters, readFileSync(clusters, "utf8").replace(from, to));
+        return await b.start();
+      };
+      await (await b.start()).kill("SIGKILL");
+      await (await relaunched("08:00:00", "09:00:00")).kill("SIGKILL");
+      if (who === "the operator")
+        expect((await b.cli(["bridge", "release", "--state", b.state])).exit).toBe(0);
+      else expect(await (await relaunched("09:00:00", "10:00:00")).kill()).toBe(0);
+      expect(b.sky.slurm().length).toBe(who === "the operator" ? 2 : 3);
+      expect(b.sky.running()).toEqual([]);
+    }),
+);
+
+test("a journal that lost an evaluation: its job is not run twice, and once it has ended the next call begins anew", () =>
+  on(CHECK, async (b) => {
+    script(b, "echo one; sleep 1.5; echo two");
+    const first = await b.start();
+    const running = b.evaluating(["accuracy"]);
+    await until(() => running.out() === "one\n");
+    await first.kill("SIGKILL");
+    await running.ran;
+    const journal = join(b.state, "journal");
+    writeFileSync(journal, readFileSync(journal, "utf8").replaceAll('"accuracy"', '"accurAcy"'));
+    await b.start();
+    const refused = await b.evaluate(["accuracy"]);
+    expect([refused.exit, refused.out, counted(b), jobsRun(b)]).toEqual([2, "", 1, 1]);
+    expect(refused.err).toContain("nothing is submitted before it has ended");
+    await Bun.sleep(1800);
+    const next = await b.evaluate(["accuracy"]);
+    expect([next.exit, next.out, counted(b)]).toEqual([0, "one\ntwo\n", 2]);
+  }));
+
 const BROKEN: readonly (readonly [string, (b: Bench) => void, string])[] = [
   [
     "fails",

@@ -126,6 +126,11 @@ describe.each(SHELLS)("under %s", (shell) => {
       { output: "x y\n" },
     ],
     [
+      "a setup in the job's folder, before the program's words, which it does not touch",
+      { setup: 'pwd | grep -c "a.b$"', argv: ["printf", "%s|", "a b", "'", "$(id)", "`id`", "$1", "%s"] },
+      { code: 0, output: "1\na b|'|$(id)|`id`|$1|%s|\n", markers: [end(0)] },
+    ],
+    [
       "a setup that fails",
       { setup: "echo setup\nfalse\necho not", argv: ["echo", "evaluator"] },
       { code: 1, output: "setup\n", markers: [end(1)] },

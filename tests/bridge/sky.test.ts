@@ -437,6 +437,20 @@ describe("the allocation", () => {
     expect(world.commands()).toEqual(commands);
   });
 
+  test.each(["STOPPED", "DOWN"])("that was being made and became %s is an error", async (status) => {
+    const { world, ensure } = allocated({ clusters: { [NAME]: { status: "INIT", resources: TASK } } });
+    const says = (word: string) => `[{"name": "${NAME}", "status": "${word}"}]\n`;
+    world.scenario({
+      rules: [
+        { on: "status", nth: 1, stdout: says("INIT"), exit: 0 },
+        { on: "status", nth: 2, stdout: says(status), exit: 0 },
+      ],
+    });
+    const made = await ensure();
+    expect(made.ok ? "" : made.error.message).toContain(`became ${status}`);
+    expect(world.commands()).toEqual(["status", "status"]);
+  });
+
   test("of a state that nobody knows is not touched", async () => {
     const { world, ensure } = allocated({ clusters: { [NAME]: { status: "ODD", resources: TASK } } });
     expect(await ensure()).toMatchObject({ ok: false });

@@ -37,8 +37,10 @@ function put(path: string, text = "x", mtimeS = 1_700_000_000) {
   writeFileSync(full, text);
   utimesSync(full, mtimeS, mtimeS);
 }
-const open = (over: { hide?: string[]; include?: string[] } = {}, folder = join(root, "snapshots")) =>
-  openStaging(folder, { workspace, hide: [], include: [], env: process.env, ...over });
+const open = (
+  over: { hide?: string[]; include?: string[]; env?: typeof process.env } = {},
+  folder = join(root, "snapshots"),
+) => openStaging(folder, { workspace, hide: [], include: [], env: process.env, ...over });
 async function staged(over: Parameters<typeof open>[0] = {}) {
   const outcome = await (await open(over)).snapshot(id(1));
   if (!outcome.ok) throw new Error(`${outcome.error.error}: ${outcome.error.message}`);
@@ -61,6 +63,13 @@ describe("what is staged", () => {
       "sub/build/o",
       "dist/d",
       ".git/HEAD",
+      ".bin/b",
+      ".pip/p",
+      ".uv-cache/u",
+      ".vibesys-evaluator-package/check.sh",
+      "sub/.vibesys-evaluator-tools/t",
+      ".vibesys-evaluator-toolchains/t",
+      "out/kept",
       "agent.toml",
       ".vibesys/logs/l",
       ".vibesys/state/s",
@@ -92,6 +101,8 @@ describe("what is staged", () => {
       "deep",
       "deep/id_rsa.pub",
       "ours.safetensors",
+      "out",
+      "out/kept",
       "quotes.py",
       "small.bin",
       "sub",
@@ -106,7 +117,7 @@ describe("what is staged", () => {
       "key.pem",
       "sub/.ssh",
     ]);
-    expect(files).toBe(8);
+    expect(files).toBe(9);
     expect(readFileSync(join(path, ".skyignore"), "utf8")).toMatch(/^#.*\n$/);
   });
 
@@ -123,6 +134,24 @@ describe("what is staged", () => {
     expect(names(path)).toEqual([".gitignore", ".ready", ".skyignore", "a.py", "hook.sh", "tracked.log"]);
     expect(statSync(join(path, "hook.sh")).mode & 0o777).toBe(0o755);
     expect(existsSync(join(root, "ran"))).toBe(false);
+  });
+
+  test("git-ignored bytes do not count, tracked ones do, and git is asked once", async () => {
+    const git = (...argv: string[]) => execFileSync("git", ["-C", workspace, ...argv]);
+    git("init", "-q");
+    put(".gitignore", "*.log\n");
+    for (const path of ["ignored.log", "tracked.log"]) put(path);
+    truncateSync(join(workspace, "ignored.log"), 536_870_913);
+    git("add", "-f", "tracked.log");
+    mkdirSync(join(root, "bin"));
+    const counting = `#!/bin/sh\necho x >>${root}/asked\nexec ${Bun.which("git")} "$@"\n`;
+    writeFileSync(join(root, "bin/git"), counting, { mode: 0o755 });
+    const env = { ...process.env, PATH: `${root}/bin:${process.env.PATH}` };
+    expect(names((await staged({ env })).path)).not.toContain("ignored.log");
+    expect(readFileSync(join(root, "asked"), "utf8")).toBe("x\n");
+    truncateSync(join(workspace, "tracked.log"), 536_870_913);
+    const again = await (await open({}, join(root, "others"))).snapshot(id(2));
+    expect(again.ok ? "" : again.error.message).toMatch(/most in tracked\.log .*git-ignored paths/);
   });
 
   test("our own folder in the workspace is not part of it", async () => {
