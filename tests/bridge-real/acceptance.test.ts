@@ -133,8 +133,14 @@ kill "-$1" $all $PPID
       expect(JSON.parse(status.slice(status.lastIndexOf("[")))).toEqual([]);
       expect(existsSync(`${campaign.folder}/s/bridge.sock`)).toBe(false);
       expect(existsSync(`${campaign.folder}/state/operator/bridge.sock`)).toBe(false);
-      const processes = (await rig.ask("ps", "-e", "-o", "user:20=,args=")).split("\n");
-      expect(processes.filter((line) => line.startsWith("pilot ") && !line.includes("sshd:"))).toEqual([]);
+      const running = async () => (await rig.ask("ps", "-e", "-o", "user:20=,args=")).split("\n");
+      // SkyPilot's own reapers go a moment behind the job that they watched.
+      await until(
+        "no process is left on the cluster",
+        async () => !(await running()).some((line) => line.startsWith("pilot ") && !line.includes("sshd:")),
+        60,
+      );
+      const processes = await running();
       expect(processes.filter((line) => line.includes("neurarch-gate bridge"))).toEqual([]);
       expect(campaign.unwhole()).toEqual([]);
     },
