@@ -140,7 +140,7 @@ test("its clean-up by hand leaves nothing of a bridge that was killed", async ()
 }, 120_000);
 
 test("when the certificate lapses, an evaluation says word for word what the page says", async () => {
-  const quoted = /^```\n(The ssh certificate .*)\n```$/m.exec(PAGE)![1]!;
+  const quoted = /^```text\n(The ssh certificate .*)\n```$/m.exec(PAGE)![1]!;
   expect(quoted).toBe(CERTIFICATE_MESSAGE);
   const serving =
     "until neurarch-gate bridge status --campaign ~/bridge/campaign.toml | grep serving; do sleep 0.2; done";
