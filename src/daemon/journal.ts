@@ -12,7 +12,7 @@ import type { Journal } from "./types.ts";
 
 /** A journal on disk, and what its opening found. */
 export interface JournalOnDisk extends Journal {
-  /** An evaluation that was acknowledged so long ago that only its id is known: it is not run again. */
+  /** An evaluation that was acknowledged so long ago that only its id is known; one that is asked for again begins anew. */
   forgotten(invocationId: string): boolean;
 }
 

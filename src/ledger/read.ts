@@ -1,11 +1,10 @@
+import { DECISIONS } from "../verdict/types.ts";
 import { ADAPTERS, ENTRY_VERSION, type Entry } from "./types.ts";
 
 /** What one line is: an entry, one of a later program's form, nothing, or something that cannot be read. */
 export type LineReading = Entry | "later" | "blank" | "corrupt";
 
 type Form = "text" | "text?" | "number" | "number?" | "boolean" | "id" | readonly string[];
-
-const DECISIONS = ["allow", "warn", "refuse", "rewrite", "unjudged"];
 
 /** Every key of an entry and what may stand there; `?` = null as well, `id` = it may be absent. */
 export const ENTRY_FORM: Readonly<Record<keyof Entry, Form>> = {

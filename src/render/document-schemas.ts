@@ -1,6 +1,7 @@
 import { RULE_IDS } from "../policy/rules.ts";
 import { SEVERITIES } from "../policy/types.ts";
 import type { Card } from "../request/types.ts";
+import { FITS } from "../verdict/types.ts";
 import type { Finding } from "./doctor.ts";
 import type { JobReport, ReportTotals } from "./rightsize.ts";
 import {
@@ -95,7 +96,7 @@ const JOB: Readonly<Record<keyof JobReport | "unjudged", JsonSchema>> = {
   requestGb: orNull(NUMBER),
   needGb: orNull(NUMBER),
   decision: oneOf(["allow", "warn", "refuse", "unjudged"]),
-  fit: orNull(oneOf(["under", "right-sized", "over"])),
+  fit: orNull(oneOf(FITS)),
   rule: orNull(oneOf(RULE_IDS)),
   smallest: orNull(objectOf({ accelerator: TEXT, count: COUNT })),
   usdSavedPerHour: orNull(NUMBER),

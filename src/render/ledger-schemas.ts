@@ -2,6 +2,7 @@ import { type ReconcileTotals, SAID } from "../ledger/reconcile.ts";
 import { GROUPINGS, type Totals } from "../ledger/totals.ts";
 import { FATES } from "../lib/ran-job.ts";
 import { RULE_IDS } from "../policy/rules.ts";
+import { DECISIONS } from "../verdict/types.ts";
 import {
   COUNT,
   documentOf,
@@ -22,7 +23,7 @@ function countsOf(names: readonly string[]): Record<string, JsonSchema> {
 
 const TOTALS: Readonly<Record<keyof Totals, JsonSchema>> = {
   verdicts: COUNT,
-  byDecision: objectOf(countsOf(["allow", "warn", "refuse", "rewrite", "unjudged"])),
+  byDecision: objectOf(countsOf(DECISIONS)),
   stopped: COUNT,
   gpuHoursHeldBack: NUMBER,
   usdHeldBack: NUMBER,

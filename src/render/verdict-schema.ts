@@ -11,7 +11,7 @@ import {
   type Recipe,
 } from "../facts/types.ts";
 import { RULE_IDS } from "../policy/rules.ts";
-import type { WaiverUse } from "../verdict/types.ts";
+import { DECISIONS, FITS, type WaiverUse } from "../verdict/types.ts";
 import type { MomentTerms, RequestBody, SizingBody, VerdictBody } from "./document-types.ts";
 import type { PerCard } from "./per-card.ts";
 import {
@@ -32,8 +32,8 @@ import {
  * that a key which comes or goes there is an error here.
  */
 
-const DECISIONS = oneOf(["allow", "warn", "refuse", "rewrite", "unjudged"]);
-const FIT = oneOf(["under", "right-sized", "over"]);
+const DECISION = oneOf(DECISIONS);
+const FIT = oneOf(FITS);
 const CARD_COUNT = objectOf({ accelerator: TEXT, count: COUNT });
 const LINE = { fixedBytes: NUMBER, perSampleBytes: NUMBER };
 
@@ -113,7 +113,7 @@ const WAIVER: Readonly<Record<keyof WaiverUse, JsonSchema>> = {
 };
 
 const VERDICT: Readonly<Record<keyof VerdictBody, JsonSchema>> = {
-  decision: DECISIONS,
+  decision: DECISION,
   rule: orNull(oneOf(RULE_IDS)),
   reason: orNull(TEXT),
   message: orNull(TEXT),
@@ -133,7 +133,7 @@ const VERDICT: Readonly<Record<keyof VerdictBody, JsonSchema>> = {
 };
 
 const ONE_TASK = {
-  decision: DECISIONS,
+  decision: DECISION,
   messages: listOf(TEXT),
   task: orNull(TEXT),
   verdicts: listOf(objectOf(VERDICT)),

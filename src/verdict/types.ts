@@ -3,10 +3,12 @@ import type { Candidate, Card, CardTable, RequestReason, UnjudgedCandidate } fro
 import type { Sizing, Unsized } from "../sizing/types.ts";
 
 /** What is done with a request, from harmless to final; `unjudged` neither refuses nor clears. */
-export type Decision = "allow" | "warn" | "refuse" | "rewrite" | "unjudged";
+export const DECISIONS = ["allow", "warn", "refuse", "rewrite", "unjudged"] as const;
+export type Decision = (typeof DECISIONS)[number];
 
 /** How the cards asked compare with what the job needs. */
-export type Fit = "under" | "right-sized" | "over";
+export const FITS = ["under", "right-sized", "over"] as const;
+export type Fit = (typeof FITS)[number];
 
 export type RuleId =
   | "admission/request-does-not-fit"

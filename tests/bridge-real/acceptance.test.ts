@@ -1,28 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { Campaign, type CampaignOptions, GPU } from "./campaign.ts";
+import { Campaign, GPU, MI300 } from "./campaign.ts";
 import { missing, Rig, until } from "./rig.ts";
 
 const PATIENCE_MS = 900_000;
 const absent = missing();
 if (absent !== null && process.env.CI !== "true")
   console.warn(`no rig of Slurm and SkyPilot here: ${absent}`);
-
-/** Untyped cards by a partition map, an allocation of its own, and a nested step around the command. */
-const MI300: CampaignOptions = {
-  name: "mi300",
-  profile: `infra = "slurm/lab/mi300"
-accelerator_backend = "rocm"
-accelerator_type = "MI300A"
-accelerators_per_node = 4
-cpus_per_node = 8
-memory_gb_per_node = 8
-exclusive = true
-command_prefix = ["srun", "--overlap", "--ntasks=1"]
-allocation_time = "01:00:00"`,
-  accelerators: 4,
-  backend: "rocm",
-};
 
 describe.skipIf(absent !== null && process.env.CI !== "true")("a campaign on a real cluster", () => {
   let rig: Rig;

@@ -44,6 +44,22 @@ allocation_time = "02:00:00"`,
   backend: "cuda",
 };
 
+/** Untyped cards by a partition map, an allocation of its own, and a nested step around the command. */
+export const MI300: CampaignOptions = {
+  name: "mi300",
+  profile: `infra = "slurm/lab/mi300"
+accelerator_backend = "rocm"
+accelerator_type = "MI300A"
+accelerators_per_node = 4
+cpus_per_node = 8
+memory_gb_per_node = 8
+exclusive = true
+command_prefix = ["srun", "--overlap", "--ntasks=1"]
+allocation_time = "01:00:00"`,
+  accelerators: 4,
+  backend: "rocm",
+};
+
 export class Campaign {
   readonly folder: string;
   readonly inside: string;

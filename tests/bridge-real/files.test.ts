@@ -3,26 +3,16 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { sha256 } from "../bridge/bridge-kit.ts";
-import { Campaign, type CampaignOptions } from "./campaign.ts";
+import { Campaign, type CampaignOptions, MI300 } from "./campaign.ts";
 import { missing, Rig, until } from "./rig.ts";
 
 const absent = missing();
 
 /** The operator is root here and `pilot` there: the folder is the cluster's user's. */
 const PROFILE: CampaignOptions = {
+  ...MI300,
   name: "files",
-  profile: `infra = "slurm/lab/mi300"
-accelerator_backend = "rocm"
-accelerator_type = "MI300A"
-accelerators_per_node = 4
-cpus_per_node = 8
-memory_gb_per_node = 8
-exclusive = true
-command_prefix = ["srun", "--overlap", "--ntasks=1"]
-allocation_time = "01:00:00"
-remote_artifact_root = "/tmp/persistent/$USER/vibesys"`,
-  accelerators: 4,
-  backend: "rocm",
+  profile: `${MI300.profile}\nremote_artifact_root = "/tmp/persistent/$USER/vibesys"`,
 };
 
 describe.skipIf(absent !== null && process.env.CI !== "true")("declared files on a real cluster", () => {

@@ -40,6 +40,15 @@ const count = (b: Bench) => `printf x >>${join(b.root, "runs")}`;
 const script = (b: Bench, text: string) => b.write("check.sh", `${count(b)}\n${text}\n`);
 const CHECK = { accuracy: "sh check.sh" };
 
+/** Kills a daemon once its client has seen so much of the output; how the client ended. */
+const killedOnce = async (b: Bench, seen: (out: string) => boolean) => {
+  const daemon = await b.start();
+  const running = b.evaluating(["accuracy"]);
+  await until(() => seen(running.out()));
+  await daemon.kill("SIGKILL");
+  return await running.ran;
+};
+
 for (const style of ["plain", "decorated"] as const) {
   describe(`${style} logs`, () => {
     test("launch once, evaluate twice and a benchmark, release once", () =>
@@ -144,11 +153,7 @@ for (const style of ["plain", "decorated"] as const) {
     test("FAILED_DRIVER seen at a restart", () =>
       on({ ...CHECK, scenario: { style } }, async (b) => {
         script(b, "echo one; sleep 0.8; echo two");
-        const first = await b.start();
-        const running = b.evaluating(["accuracy"]);
-        await until(() => running.out() === "one\n");
-        await first.kill("SIGKILL");
-        expect((await running.ran).exit).toBe(2);
+        expect((await killedOnce(b, (out) => out === "one\n")).exit).toBe(2);
         b.sky.change({ do: "job", cluster: CLUSTER, job: "last", status: "FAILED_DRIVER" });
         await b.start();
         const { exit, out } = await b.evaluate(["accuracy"]);
@@ -198,11 +203,7 @@ for (const style of ["plain", "decorated"] as const) {
     test("a killed daemon: the restarted one goes on with the running job, each line once", () =>
       on({ ...CHECK, scenario: { style } }, async (b) => {
         script(b, "echo one; echo two; sleep 1; echo three");
-        const first = await b.start();
-        const running = b.evaluating(["accuracy"]);
-        await until(() => running.out() === "one\ntwo\n");
-        await first.kill("SIGKILL");
-        expect((await running.ran).exit).toBe(2);
+        expect((await killedOnce(b, (out) => out === "one\ntwo\n")).exit).toBe(2);
         await b.start();
         const { exit, out } = await b.evaluate(["accuracy"]);
         expect([exit, out]).toEqual([0, "three\n"]);
@@ -331,11 +332,7 @@ for (const style of ["plain", "decorated"] as const) {
     test("a candidate that was edited meanwhile: said while a job is under way, measured when none is", () =>
       on({ accuracy: "sh check.sh", scenario: { style } }, async (b) => {
         b.write("check.sh", "cat candidate.py; sleep 0.8; echo two");
-        const first = await b.start();
-        const running = b.evaluating(["accuracy"]);
-        await until(() => running.out() !== "");
-        await first.kill("SIGKILL");
-        await running.ran;
+        await killedOnce(b, (out) => out !== "");
         b.write("candidate.py", "print('edited')\n");
         await b.start();
         const pinned = await b.evaluate(["accuracy"]);
@@ -522,11 +519,7 @@ test("an allocation that ended a moment ago costs no attempt", () =>
 test("an allocation that ended while no daemon ran: another attempt under the next name", () =>
   on(CHECK, async (b) => {
     script(b, "echo one; sleep 0.6; echo two");
-    const first = await b.start();
-    const running = b.evaluating(["accuracy"]);
-    await until(() => running.out() === "one\n");
-    await first.kill("SIGKILL");
-    await running.ran;
+    await killedOnce(b, (out) => out === "one\n");
     b.sky.change(ends("time-limit", true));
     await b.start();
     const { exit, out } = await b.evaluate(["accuracy"]);
@@ -540,11 +533,7 @@ test("an allocation that ended while no daemon ran: another attempt under the ne
 test("a job of a launch with other resources goes on where it is, and both allocations are given back", () =>
   on(CHECK, async (b) => {
     script(b, "echo one; sleep 1.5; echo two");
-    const first = await b.start();
-    const running = b.evaluating(["accuracy"]);
-    await until(() => running.out() === "one\n");
-    await first.kill("SIGKILL");
-    await running.ran;
+    await killedOnce(b, (out) => out === "one\n");
     const clusters = join(b.root, "clusters.toml");
     writeFileSync(clusters, readFileSync(clusters, "utf8").replace("08:00:00", "09:00:00"));
     const second = await b.start();
@@ -580,11 +569,7 @@ test.each(["the next daemon", "the operator"])(
 test("a journal that lost an evaluation: its job is not run twice, and once it has ended the next call begins anew", () =>
   on(CHECK, async (b) => {
     script(b, "echo one; sleep 1.5; echo two");
-    const first = await b.start();
-    const running = b.evaluating(["accuracy"]);
-    await until(() => running.out() === "one\n");
-    await first.kill("SIGKILL");
-    await running.ran;
+    await killedOnce(b, (out) => out === "one\n");
     const journal = join(b.state, "journal");
     writeFileSync(journal, readFileSync(journal, "utf8").replaceAll('"accuracy"', '"accurAcy"'));
     await b.start();

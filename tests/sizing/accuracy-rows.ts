@@ -59,6 +59,23 @@ export function assumedRows(): (Compared & { readonly how: string })[] {
   }));
 }
 
+/** What the rows of a table say that a model has and trains, and what is counted for them: [config, recipe, all, trained]. */
+export function countsOf(file: string): { readonly rows: unknown[]; readonly counted: unknown[] } {
+  const rows = readRows(file) as AnyRow[];
+  const counted = rows.map((row) => {
+    const structure = readStructure(configOf(row));
+    const recipe = anyRecipeOf(row);
+    if (!structure.ok || recipe === null) throw new Error(row.config);
+    const sized = sizeStructure(located(structure.value, "m"), recipe, row.seq, row.cards ?? 1);
+    if (!sized.ok) throw new Error(sized.error.message);
+    return [row.config, row.recipe, sized.value.params, sized.value.trainableParams];
+  });
+  return {
+    rows: rows.map(({ config, recipe, params, trainable }) => [config, recipe, params, trainable]),
+    counted,
+  };
+}
+
 function compared(file: string, row: AnyRow): Compared {
   const config = configOf(row);
   const recipe = anyRecipeOf(row);

@@ -1,9 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { readStructure } from "../../src/model/read.ts";
-import { sizeStructure } from "../../src/sizing/size.ts";
-import { type AnyRow, anyRecipeOf, configOf, rowsOf } from "./accuracy-rows.ts";
+import { countsOf, rowsOf } from "./accuracy-rows.ts";
 import { summary, table } from "./errors.ts";
-import { located, readRows } from "./rows.ts";
 
 /** `drawn.jsonl`, made by `measure_drawn.py`: nothing was tuned to these combinations before they were drawn. */
 describe("steps drawn at random from all decoders and all keys of a recipe", () => {
@@ -24,19 +21,7 @@ describe("steps drawn at random from all decoders and all keys of a recipe", () 
     expect(all.over).toBeLessThan(7.5);
   });
   test("train exactly as many parameters", () => {
-    for (const row of readRows("drawn.jsonl") as AnyRow[]) {
-      const structure = readStructure(configOf(row));
-      const recipe = anyRecipeOf(row);
-      if (!structure.ok || recipe === null) throw new Error(row.config);
-      const sized = sizeStructure(located(structure.value, "m"), recipe, row.seq, row.cards ?? 1);
-      if (!sized.ok) throw new Error(sized.error.message);
-      const { params, trainableParams } = sized.value;
-      expect([row.config, row.recipe, params, trainableParams]).toEqual([
-        row.config,
-        row.recipe,
-        row.params,
-        row.trainable,
-      ]);
-    }
+    const { rows, counted } = countsOf("drawn.jsonl");
+    expect(counted).toEqual(rows);
   });
 });

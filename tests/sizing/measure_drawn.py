@@ -63,9 +63,43 @@ def recipe_of(rng, kind, config):
     return case
 
 
+class Measurer:
+    """Measures drawn cases, a row a batch, into a file; one that does not run is told on stderr."""
+
+    def __init__(self, oracle, out):
+        import transformers.masking_utils as masking
+        self.oracle, self.out, self.masking = oracle, out, masking
+        self.skip_mask = masking._ignore_causal_mask_sdpa       # the measurer replaces it for padded batches, for good
+
+    def measure(self, config, case, batches):
+        """`config` is the whole one, changes included; `case` is what a row says of it."""
+        with tempfile.NamedTemporaryFile("w", suffix=".json", delete=False) as f:
+            json.dump(config, f)
+        self.masking._ignore_causal_mask_sdpa = self.skip_mask
+        recipe, weights = ("lora", "fp32") if case["recipe"] == "lora-fp32" else (case["recipe"], None)
+        parallel = case.get("parallel")
+        try:
+            done = self.oracle.one_case(
+                f.name, batches, case["seq"], case["attention"], recipe, rank=case["lora_rank"] or 16,
+                targets=case["targets"] or "attn", checkpointing=case["checkpointing"], optimizer=case["optimizer"],
+                padding_mask=case["padding_mask"], weights=weights, accumulation=case["grad_accum"],
+                buckets=parallel == "ddp", loss=case.get("loss", "full"),
+                parallel=None if parallel == "ddp" else parallel, cards=case.get("cards", 1))
+        except Exception:
+            print("failed", json.dumps(case), traceback.format_exc().splitlines()[-1][:200], file=sys.stderr, flush=True)
+            return
+        finally:
+            os.unlink(f.name)
+        if parallel == "ddp":
+            case["ddp"] = True
+        for batch, got in done.items():
+            row = dict(params=got["params"], trainable=got["trainable"], batch=batch, peak_bytes=got["peak_bytes"])
+            self.out.write(json.dumps({**case, **row}, separators=(",", ":")) + "\n")
+        self.out.flush()
+
+
 def main():
-    oracle = load(sys.argv[1])
-    out = open(sys.argv[3], "a")
+    measurer = Measurer(load(sys.argv[1]), open(sys.argv[3], "a"))
     rng = random.Random(int(sys.argv[4]))
     only = set(sys.argv[6].split(",")) if len(sys.argv) > 6 else None
     families = {}
@@ -75,36 +109,12 @@ def main():
             families.setdefault(kind, []).append(row)
     kinds = sorted(families)
     rng.shuffle(kinds)
-    import transformers.masking_utils as masking
-    skip_mask = masking._ignore_causal_mask_sdpa       # the measurer replaces it for padded batches, for good
     for at in range(int(sys.argv[5])):
         kind = kinds[at % len(kinds)]
         drawn = rng.choice(families[kind])
         changes = changes_of(rng, kind, drawn["config"])
         case = dict(config=drawn["id"], changes=changes, catalogue=True, **recipe_of(rng, kind, drawn["config"]))
-        with tempfile.NamedTemporaryFile("w", suffix=".json", delete=False) as f:
-            json.dump({**drawn["config"], **changes}, f)
-        masking._ignore_causal_mask_sdpa = skip_mask
-        recipe, weights = ("lora", "fp32") if case["recipe"] == "lora-fp32" else (case["recipe"], None)
-        parallel = case.get("parallel")
-        try:
-            done = oracle.one_case(
-                f.name, [1, 2, 8], case["seq"], case["attention"], recipe, rank=case["lora_rank"] or 16,
-                targets=case["targets"] or "attn", checkpointing=case["checkpointing"], optimizer=case["optimizer"],
-                padding_mask=case["padding_mask"], weights=weights, accumulation=case["grad_accum"],
-                buckets=parallel == "ddp", loss=case.get("loss", "full"),
-                parallel=None if parallel == "ddp" else parallel, cards=case.get("cards", 1))
-        except Exception:
-            print("failed", json.dumps(case), traceback.format_exc().splitlines()[-1][:200], file=sys.stderr, flush=True)
-            continue
-        finally:
-            os.unlink(f.name)
-        if parallel == "ddp":
-            case["ddp"] = True
-        for batch, got in done.items():
-            row = dict(params=got["params"], trainable=got["trainable"], batch=batch, peak_bytes=got["peak_bytes"])
-            out.write(json.dumps({**case, **row}, separators=(",", ":")) + "\n")
-        out.flush()
+        measurer.measure({**drawn["config"], **changes}, case, [1, 2, 8])
 
 
 if __name__ == "__main__":

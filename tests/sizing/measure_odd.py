@@ -8,11 +8,11 @@ recipe is drawn by itself, as in `measure_drawn.py`. Of some the vocabulary head
 away (a bare model's loss is the mean of its output). Three batches of 1 to 9 a case. Appends a JSON object a batch; a
 case that does not run is told on stderr.
 """
-import json, os, random, sys, tempfile, traceback
+import json, os, random, sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from measure import load  # noqa: E402
-from measure_drawn import recipe_of  # noqa: E402
+from measure_drawn import Measurer, recipe_of  # noqa: E402
 from measure_stacks import towers  # noqa: E402
 
 LENGTHS = [100, 129, 255, 333, 512, 777, 1024, 1500, 1999, 2048]
@@ -171,7 +171,7 @@ def with_other_head(rng, config, changes, case):
 def main():
     oracle = load(sys.argv[1])
     towers(oracle)
-    out = open(sys.argv[3], "a")
+    measurer = Measurer(oracle, open(sys.argv[3], "a"))
     rng = random.Random(int(sys.argv[4]))
     only = set(sys.argv[6].split(",")) if len(sys.argv) > 6 else None
     families = {}
@@ -182,8 +182,6 @@ def main():
                 families.setdefault(kind, []).append(row)
     kinds = sorted(families)
     rng.shuffle(kinds)
-    import transformers.masking_utils as masking
-    skip_mask = masking._ignore_causal_mask_sdpa       # the measurer replaces it for padded batches, for good
     for at in range(int(sys.argv[5])):
         kind = kinds[at % len(kinds)]
         drawn = rng.choice(families[kind])
@@ -192,30 +190,7 @@ def main():
         case["seq"] = min(rng.choice(LENGTHS), drawn["config"].get("max_position_embeddings") or drawn["config"].get("n_positions") or 1024)
         if rng.random() < float(os.environ.get("OTHER_HEADS", "0.15")):
             with_other_head(rng, drawn["config"], changes, case)
-        batches = sorted(rng.sample([1, 2, 3, 5, 7, 9], 3))
-        with tempfile.NamedTemporaryFile("w", suffix=".json", delete=False) as f:
-            json.dump({**drawn["config"], **changes}, f)
-        masking._ignore_causal_mask_sdpa = skip_mask
-        recipe, weights = ("lora", "fp32") if case["recipe"] == "lora-fp32" else (case["recipe"], None)
-        parallel = case.get("parallel")
-        try:
-            done = oracle.one_case(
-                f.name, batches, case["seq"], case["attention"], recipe, rank=case["lora_rank"] or 16,
-                targets=case["targets"] or "attn", checkpointing=case["checkpointing"], optimizer=case["optimizer"],
-                padding_mask=case["padding_mask"], weights=weights, accumulation=case["grad_accum"],
-                buckets=parallel == "ddp", loss=case.get("loss", "full"),
-                parallel=None if parallel == "ddp" else parallel, cards=case.get("cards", 1))
-        except Exception:
-            print("failed", json.dumps(case), traceback.format_exc().splitlines()[-1][:200], file=sys.stderr, flush=True)
-            continue
-        finally:
-            os.unlink(f.name)
-        if parallel == "ddp":
-            case["ddp"] = True
-        for batch, got in done.items():
-            row = dict(params=got["params"], trainable=got["trainable"], batch=batch, peak_bytes=got["peak_bytes"])
-            out.write(json.dumps({**case, **row}, separators=(",", ":")) + "\n")
-        out.flush()
+        measurer.measure({**drawn["config"], **changes}, case, sorted(rng.sample([1, 2, 3, 5, 7, 9], 3)))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ export const MOST_ACKNOWLEDGED = 100;
 export const MOST_ACKNOWLEDGED_TEXT = 8_000_000;
 /** Acknowledged evaluations that are kept whatever their artifacts weigh. */
 export const ALWAYS_KEPT = 8;
-/** Ids of evaluations that are remembered by id alone, so that none is run a second time. */
+/** Ids of evaluations that are remembered by id alone; what asks for one of them again begins anew. */
 export const MOST_FORGOTTEN = 20_000;
 
 /** The acknowledged records, given oldest first, that are more than what is remembered. */

@@ -1,5 +1,6 @@
 import type { FamilyReader } from "../family.ts";
 import { AUDIO } from "./audio.ts";
+import { bart } from "./bart.ts";
 import { BERTS } from "./bert.ts";
 import { DEBERTAS } from "./deberta.ts";
 import { DELTA_NETS } from "./delta-net.ts";
@@ -19,8 +20,9 @@ import { multimodalFamilies } from "./multimodal-families.ts";
 import { nemotronH } from "./nemotron-h.ts";
 import { QWEN_VL_TEXT } from "./qwen-vl-text.ts";
 import { qwen1 } from "./qwen1.ts";
-import { SEQ2SEQ } from "./seq2seq.ts";
+import { t5 } from "./t5.ts";
 import { VISION } from "./vision.ts";
+import { whisper } from "./whisper.ts";
 
 /** The families beside the measured dense ones. `lookup` finds the reader of a part, such as a text model. */
 export function others(lookup: (type: string) => FamilyReader | null): readonly FamilyReader[] {
@@ -43,7 +45,9 @@ export function others(lookup: (type: string) => FamilyReader | null): readonly 
     modernbert,
     esm,
     ...DEBERTAS,
-    ...SEQ2SEQ,
+    t5,
+    bart,
+    whisper,
     ...AUDIO,
     ...VISION,
     ...multimodalFamilies(lookup),
