@@ -88,5 +88,8 @@ setup_hosts() {
   apt_need mandoc mandoc || return 1
   apt_need groff groff-base || return 1
   apt_need xmllint libxml2-utils || return 1
+  # What a submit opens, and whether a unit is one.
+  apt_need strace strace || return 1
+  apt_need systemd-analyze systemd || return 1
   venv_need "$ROOT/.cache/sky" sky,hostlist,grpc 'skypilot[slurm]==0.13.0' fastapi==0.115.12 starlette==0.46.2 'setuptools<81'
 }

@@ -6,7 +6,7 @@ import { monotonicMs, nowMs } from "../host/clock.ts";
 import { dirname, join } from "../host/paths.ts";
 import { digest, writePrivateFile } from "../host/private-files.ts";
 import { randomHex } from "../host/random.ts";
-import { removeQuietly } from "../host/socket.ts";
+import { removeQuietly } from "../host/remove.ts";
 import { prepareSocket } from "../host/socket-folder.ts";
 import { Sleeper } from "../host/turn.ts";
 import { GateError } from "../lib/errors.ts";

@@ -5,6 +5,7 @@ import { digest } from "../host/private-files.ts";
 import { ok, type Result } from "../lib/result.ts";
 import { shown } from "../lib/shown.ts";
 import { GB } from "../lib/units.ts";
+import { USUAL_TOKENS } from "../sizing/default-length.ts";
 import { peakBytes } from "../sizing/peak.ts";
 import { recipeDifference, SENT_VARIABLE, type Sent, sentText } from "../sizing/sent.ts";
 import { readSent } from "../sizing/sent-read.ts";
@@ -76,8 +77,6 @@ function difference({ sizing, asked }: Sent, facts: JobFacts): string | null {
   const said = (recipe: Recipe) => `${flag}=${recipe[key] ?? (key === "loraDropout" ? 0 : "none")}`;
   return `it is of ${said(asked)}, and ${said(recipeOf(facts))} is judged here; write ${env} into the task`;
 }
-/** Tokens of a sample where a job says nothing, unless the model takes fewer. */
-const USUAL_TOKENS = 2048;
 
 /** A client's file may have the name of a model that is found here. */
 function apart(own: Sizing, sent: Sizing, facts: JobFacts): string[] {

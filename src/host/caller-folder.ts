@@ -6,11 +6,11 @@ import {
   mkdirSync,
   openSync,
   renameSync,
-  unlinkSync,
   writeSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { fail, ok, type Result } from "../lib/result.ts";
+import { removeQuietly } from "./remove.ts";
 
 /** A file that appears below a folder once all of it is there and its digest is right. */
 export interface FileBelow {
@@ -97,14 +97,6 @@ function writing(descriptor: number, temporary: string, to: string): FileBelow {
       });
     },
   };
-}
-
-function removeQuietly(path: string): void {
-  try {
-    unlinkSync(path);
-  } catch {
-    // nothing was there
-  }
 }
 
 function codeOf(error: unknown): string {

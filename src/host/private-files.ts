@@ -10,10 +10,10 @@ import {
   readSync,
   renameSync,
   rmSync,
-  unlinkSync,
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
+import { removeQuietly } from "./remove.ts";
 
 /** SHA-256 of a text's UTF-8, or of bytes, in hex: a file name that any key fits in. */
 export function digest(text: string | Uint8Array): string {
@@ -104,14 +104,6 @@ export async function withPrivateFile<T>(
     return await use(path);
   } finally {
     rmSync(folder, { recursive: true, force: true });
-  }
-}
-
-function removeQuietly(path: string): void {
-  try {
-    unlinkSync(path);
-  } catch {
-    // nothing was written
   }
 }
 

@@ -1,6 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
-import { chmodSync, unlinkSync } from "node:fs";
+import { chmodSync } from "node:fs";
 import { watchCrowd } from "./crowd.ts";
+import { removeQuietly } from "./remove.ts";
 import { probeUnix } from "./socket.ts";
 
 /** Where a server listens. */
@@ -144,14 +145,6 @@ function underMode<T>(mode: number | undefined, bind: () => T): T {
 async function removeStaleSocket(path: string): Promise<void> {
   // One with a full queue lets us wait: it lives.
   if ((await probeUnix(path)) === "dead") removeQuietly(path);
-}
-
-function removeQuietly(path: string): void {
-  try {
-    unlinkSync(path);
-  } catch {
-    // it is gone already
-  }
 }
 
 /** Resolves when the process is asked to end (SIGTERM, SIGINT). */

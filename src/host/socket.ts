@@ -1,7 +1,8 @@
-import { chmodSync, linkSync, lstatSync, renameSync, unlinkSync } from "node:fs";
+import { chmodSync, linkSync, lstatSync, renameSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { GateError } from "../lib/errors.ts";
 import { handlers, type LineSocket, Wired } from "./line-socket.ts";
+import { removeQuietly } from "./remove.ts";
 import { boundPrefix, isListening } from "./unix-listeners.ts";
 
 /** Longest path that a unix socket can have (`sun_path` of unix(7) without its NUL). */
@@ -124,13 +125,4 @@ export async function takeAway(path: string): Promise<boolean> {
   }
   removeQuietly(aside);
   return isDead;
-}
-
-/** Removes what a killed daemon left. Never throws. */
-export function removeQuietly(path: string): void {
-  try {
-    unlinkSync(path);
-  } catch {
-    // it is gone already
-  }
 }

@@ -245,15 +245,22 @@ describe("as a service", () => {
     expect(unit).toContain("run 50%%\n");
     expect(unit).toContain('Environment="PATH=/a b:$x"');
   });
-  test.skipIf(Bun.which("systemd-analyze") === null)("systemd finds nothing to say about it", () => {
-    const folder = mkdtempSync(join(tmpdir(), "unit-"));
-    const words = ["--campaign=/a b/100%.toml", `--accuracy=sh -c "a; b" 'c' \\x`, "--setup=a\nb $HOME"];
-    const unit = bridgeUnit("/bin/true", words, { runId: "r 50%", path: "/a b", allow: ["A"] });
-    writeFileSync(join(folder, "bridge.service"), unit);
-    const { exitCode, stderr } = Bun.spawnSync(["systemd-analyze", "verify", join(folder, "bridge.service")]);
-    rmSync(folder, { recursive: true });
-    expect([exitCode, stderr.toString()]).toEqual([0, ""]);
-  });
+  test.skipIf(Bun.which("systemd-analyze") === null && process.env.CI !== "true")(
+    "systemd finds nothing to say about it",
+    () => {
+      const folder = mkdtempSync(join(tmpdir(), "unit-"));
+      const words = ["--campaign=/a b/100%.toml", `--accuracy=sh -c "a; b" 'c' \\x`, "--setup=a\nb $HOME"];
+      const unit = bridgeUnit("/bin/true", words, { runId: "r 50%", path: "/a b", allow: ["A"] });
+      writeFileSync(join(folder, "bridge.service"), unit);
+      const { exitCode, stderr } = Bun.spawnSync([
+        "systemd-analyze",
+        "verify",
+        join(folder, "bridge.service"),
+      ]);
+      rmSync(folder, { recursive: true });
+      expect([exitCode, stderr.toString()]).toEqual([0, ""]);
+    },
+  );
 });
 
 describe("small commands", () => {

@@ -288,7 +288,10 @@ describe("a state folder", () => {
     async () => {
       const mount = join(folder, "..", "small");
       const run = (...argv: string[]) => Bun.spawnSync(argv).exitCode === 0;
-      if (!run("mkdir", mount) || !run("mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", mount)) return;
+      if (!run("mkdir", mount) || !run("mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", mount)) {
+        expect(process.env.CI).not.toBe("true");
+        return;
+      }
       try {
         const small = join(mount, "state");
         const journal = await openJournal(small);
